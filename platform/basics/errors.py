@@ -1,0 +1,60 @@
+"""The few kinds of error that a service may raise and an edge (page, API, command) knows how to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class DomainError(Exception):
+    """Say why an action was refused, in words for the person who asked.
+
+    Args:
+        code: stable machine name in snake case, for example ``conversation_busy``.
+        message: one sentence that says what happened and what to do.
+        status: HTTP status the edges answer with.
+        data: extra facts for a program, JSON-serialisable.
+    """
+
+    default_status = 400
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        status: int | None = None,
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status if status is not None else self.default_status
+        self.data: dict[str, Any] = dict(data or {})
+
+
+class Invalid(DomainError):
+    """The input breaks a rule; ``data["fields"]`` may map a field to its messages."""
+
+    default_status = 400
+
+
+class Denied(DomainError):
+    """The actor may see the object but not do this with it."""
+
+    default_status = 403
+
+
+class Missing(DomainError):
+    """The object does not exist for this actor (another tenant's rows do not exist)."""
+
+    default_status = 404
+
+    def __init__(self, noun: str = "object", code: str = "not_found") -> None:
+        super().__init__(code, f"This {noun} does not exist or is not yours to see.")
+
+
+class Conflict(DomainError):
+    """The state of the object does not allow the action now."""
+
+    default_status = 409

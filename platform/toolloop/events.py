@@ -1,0 +1,92 @@
+"""Events that ``run_loop`` yields, in the order in which things happen.
+
+``step`` counts model turns of the run from 0 (a resumed run goes on counting). Provider adapters yield only
+``TextDelta``, ``ReasoningDelta``, ``ToolCallStarted``, ``ToolArgumentsDelta`` (with step 0; the loop renumbers) and at
+last exactly one ``TurnFinished``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolloop.messages import ToolCall, ToolResult, Turn, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    text: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model began to write a call; its arguments are not complete yet."""
+
+    call_id: str
+    name: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArgumentsDelta:
+    call_id: str
+    delta: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    turn: Turn
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRunning:
+    """Execution of a complete, validated and permitted call begins (already journalled)."""
+
+    call: ToolCall
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    call: ToolCall
+    result: ToolResult
+    duration_s: float
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit of the run was met; one final answer without tools follows where that is possible."""
+
+    limit: str
+    detail: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The last event of every run. ``text`` is the final answer (partial when stopped or failed)."""
+
+    status: Literal["completed", "stopped", "failed"]
+    text: str
+    usage: Usage
+    stop: str = "end"
+    limit: str = ""
+    error_code: str = ""
+    error_message: str = ""
+    retryable: bool = False
+    data: dict[str, Any] = field(default_factory=dict)
+    step: int = 0
+
+
+ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
+Event = ProviderEvent | ToolRunning | ToolFinished | LimitReached | RunFinished

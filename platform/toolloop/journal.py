@@ -1,0 +1,46 @@
+"""Where the loop writes what it is about to do and what it did, so that a killed run can go on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from toolloop.messages import ToolCall, ToolResult, Turn
+from toolloop.tools.tool import Tool
+
+
+class Journal(Protocol):
+    """Called by the loop at fixed points; an implementation stores each fact before it returns."""
+
+    async def turn_started(self, step: int) -> None:
+        """A model call is about to be made (nothing of this step was paid for yet)."""
+
+    async def turn_finished(self, step: int, turn: Turn) -> None:
+        """The turn is complete; its calls, if any, have not run."""
+
+    async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
+        """Decide about a call just before it runs.
+
+        Returns:
+            None to run it now, or the result to use instead: the stored one of an earlier attempt, or an error result
+            (not permitted; a tool with side effects that was already started and whose outcome is unknown).
+            ``tool`` is None for a name the toolset does not know; the loop answers those with an error by itself.
+        """
+
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
+        """The call has ended, well or badly."""
+
+
+class NullJournal:
+    """Keeps nothing: for plain use without resume."""
+
+    async def turn_started(self, step: int) -> None:
+        return None
+
+    async def turn_finished(self, step: int, turn: Turn) -> None:
+        return None
+
+    async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
+        return None
+
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
+        return None

@@ -1,0 +1,185 @@
+"""Normalised messages: what a history is made of, whatever provider wrote it.
+
+Every class round-trips through JSON (``to_json`` / ``message_from_json``), so that a journal can store a history and a
+later process can go on with it. A provider's own form of its turn travels verbatim in ``Turn.native`` and is echoed to
+the same provider and model only; any other provider gets the normalised form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+StopReason = Literal[
+    "end", "tools", "length", "refusal", "filter", "pause", "context", "error", "stopped"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls; ``input_total`` includes cached and cache-written tokens,
+    ``output_total`` includes reasoning tokens."""
+
+    input_total: int = 0
+    cached_read: int = 0
+    cache_write: int = 0
+    output_total: int = 0
+    reasoning: int = 0
+    requests: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_total + other.input_total,
+            self.cached_read + other.cached_read,
+            self.cache_write + other.cache_write,
+            self.output_total + other.output_total,
+            self.reasoning + other.reasoning,
+            self.requests + other.requests,
+        )
+
+    def to_json(self) -> dict[str, int]:
+        return {
+            "input_total": self.input_total,
+            "cached_read": self.cached_read,
+            "cache_write": self.cache_write,
+            "output_total": self.output_total,
+            "reasoning": self.reasoning,
+            "requests": self.requests,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, int]) -> Usage:
+        return cls(**{k: int(data.get(k, 0)) for k in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call a model asked for. ``arguments`` is None when ``raw`` was no JSON object; ``problem`` then says why."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str = ""
+    problem: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "arguments": self.arguments,
+            "raw": self.raw,
+            "problem": self.problem,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ToolCall:
+        return cls(
+            data["id"],
+            data["name"],
+            data.get("arguments"),
+            data.get("raw", ""),
+            data.get("problem", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What a person (or the application on their behalf) said."""
+
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"role": "user", "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished model turn.
+
+    Attributes:
+        provider, model, account: key of the native echo; it goes back only where all three are equal.
+        native: the provider's own items for this turn, JSON, verbatim; None for a turn that was never native.
+        stop: normalised reason; ``stop_detail`` keeps the provider's own word.
+    """
+
+    provider: str
+    model: str
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop: StopReason = "end"
+    stop_detail: str = ""
+    native: list[dict[str, Any]] | None = None
+    usage: Usage = field(default_factory=Usage)
+    request_id: str = ""
+    account: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "provider": self.provider,
+            "model": self.model,
+            "text": self.text,
+            "reasoning": self.reasoning,
+            "tool_calls": [c.to_json() for c in self.tool_calls],
+            "stop": self.stop,
+            "stop_detail": self.stop_detail,
+            "native": self.native,
+            "usage": self.usage.to_json(),
+            "request_id": self.request_id,
+            "account": self.account,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call. ``content`` is for the model; ``payload`` stays with the application (JSON)."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+    payload: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "role": "tool",
+            "call_id": self.call_id,
+            "name": self.name,
+            "content": self.content,
+            "is_error": self.is_error,
+            "payload": self.payload,
+        }
+
+
+Message = UserMessage | Turn | ToolResult
+
+
+def message_from_json(data: dict[str, Any]) -> Message:
+    """Rebuild the message that ``to_json`` wrote. Raises ValueError for an unknown role."""
+    role = data.get("role")
+    if role == "user":
+        return UserMessage(data["text"])
+    if role == "tool":
+        return ToolResult(
+            data["call_id"],
+            data["name"],
+            data["content"],
+            bool(data.get("is_error")),
+            data.get("payload"),
+        )
+    if role == "assistant":
+        return Turn(
+            provider=data["provider"],
+            model=data["model"],
+            text=data.get("text", ""),
+            reasoning=data.get("reasoning", ""),
+            tool_calls=tuple(ToolCall.from_json(c) for c in data.get("tool_calls", ())),
+            stop=data.get("stop", "end"),
+            stop_detail=data.get("stop_detail", ""),
+            native=data.get("native"),
+            usage=Usage.from_json(data.get("usage", {})),
+            request_id=data.get("request_id", ""),
+            account=data.get("account", ""),
+        )
+    raise ValueError(f"unknown message role {role!r}")

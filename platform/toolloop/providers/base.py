@@ -1,0 +1,63 @@
+"""What the loop asks of a provider adapter."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from toolloop.events import ProviderEvent
+from toolloop.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a provider must see it: name, description and JSON Schema of the arguments object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call to a model.
+
+    Attributes:
+        model: bare model name of the provider, without our routing prefix.
+        system: system prompt, "" for none.
+        messages: normalised history, oldest first; each call id is answered before the next user message.
+        tools: offered tools; with ``tool_choice="none"`` they stay declared (cached prefix) but may not be called.
+        max_output_tokens: None lets the provider decide where it can.
+        timeout_s: seconds this call may take in total.
+        cache_key: stable key per tenant and conversation for prompt caching, "" for none.
+        user_key: hashed identifier of the end user, "" for none.
+        options: settings that only some models know (temperature, effort); adapters send what the model's
+            profile allows and drop the rest.
+    """
+
+    model: str
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    tool_choice: Literal["auto", "required", "none"] = "auto"
+    max_output_tokens: int | None = None
+    timeout_s: float = 600.0
+    cache_key: str = ""
+    user_key: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Provider(Protocol):
+    """An adapter instance belongs to one event loop and one account; make it per run, close it after.
+
+    ``stream`` yields deltas and at last exactly one ``TurnFinished``; it raises only
+    ``toolloop.errors.ProviderError`` kinds. Closing the generator (``aclose``) or cancelling the task closes the HTTP
+    stream at once.
+    """
+
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]: ...
+
+    async def aclose(self) -> None: ...
