@@ -1,0 +1,155 @@
+// The shell of every signed-in page: command palette, keyboard shortcuts, copy buttons, local filters,
+// messages for failed htmx requests, and fallbacks for browsers without invoker commands.
+
+const $ = (id) => document.getElementById(id);
+const typing = (el) => el.closest("input, textarea, select, [contenteditable]") !== null;
+
+/** Say something once, in a polite live region, without showing it. */
+function announce(text) {
+  const region = $("announce");
+  if (!region) return;
+  region.textContent = "";
+  requestAnimationFrame(() => { region.textContent = text; });
+}
+
+/** Show a message that stays until it is dismissed; `node` is an element or plain text. */
+function toast(node) {
+  const box = $("toast");
+  if (!box) return;
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "btn ghost sm end";
+  close.textContent = "Dismiss";
+  close.addEventListener("click", () => { box.hidden = true; });
+  const body = document.createElement("p");
+  body.append(node);
+  box.replaceChildren(body, close);
+  box.hidden = false;
+}
+
+/** The human part of an error answer: our error fragment if it is one, else a plain sentence. */
+function errorText(ctx) {
+  const status = ctx?.response?.status;
+  const text = ctx?.text ?? "";
+  if (text && !/^\s*<(!doctype|html)/i.test(text)) {
+    const found = new DOMParser().parseFromString(text, "text/html").querySelector("[data-error]");
+    if (found) return found.textContent.trim().replace(/\s+/g, " ");
+  }
+  if (status === 401) return "You are signed out. Sign in again in another tab, then retry.";
+  if (status === 403) return "You do not have permission to do this.";
+  if (status === 404) return "This no longer exists. Reload the page.";
+  if (status === 413) return "That is too large to send.";
+  if (status === 429) return "Too many requests. Wait a moment, then retry.";
+  if (status >= 500) return `The server could not do this (${status}). Nothing was changed; retry in a moment.`;
+  if (status) return `The server refused this (${status}).`;
+  return "The server could not be reached. Check your connection, then retry.";
+}
+window.gw = Object.assign(window.gw ?? {}, { announce, toast, errorText });
+
+for (const name of ["htmx:response:error", "htmx:error"]) {
+  document.addEventListener(name, (e) => {
+    const el = e.target;
+    if (el.id === "composer" || el.hasAttribute?.("hx-sse:connect")) return; // they speak for themselves
+    toast(errorText(e.detail.ctx));
+  });
+}
+
+// --- command palette: a combobox over a listbox that the server fills ---------------------------
+const palette = $("palette");
+const query = palette?.querySelector("input");
+const list = $("palette-list");
+const options = () => [...list.querySelectorAll("[role=option]")];
+
+function select(option) {
+  for (const o of options()) o.setAttribute("aria-selected", String(o === option));
+  if (!option) return query.removeAttribute("aria-activedescendant");
+  query.setAttribute("aria-activedescendant", option.id);
+  option.scrollIntoView({ block: "nearest" });
+}
+function openPalette() {
+  if (!palette || palette.open) return;
+  palette.showModal();
+}
+function go(option) {
+  if (!option) return;
+  palette.close();
+  if (option.dataset.key) press(option.dataset.key);
+  else location.assign(option.dataset.href);
+}
+if (palette) {
+  // Opened by a button, by a key or by a link: one place notices.
+  new MutationObserver(() => {
+    if (!palette.open) return;
+    query.select();
+    htmx.trigger(query, "palette:open");
+  }).observe(palette, { attributes: true, attributeFilter: ["open"] });
+  query.addEventListener("keydown", (e) => {
+    if (e.isComposing) return;
+    const all = options(), at = all.findIndex((o) => o.getAttribute("aria-selected") === "true");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+    if (step && all.length) { e.preventDefault(); select(all[(at + step + all.length) % all.length]); }
+    else if (e.key === "Enter") { e.preventDefault(); go(all[at]); }
+  });
+  list.addEventListener("click", (e) => go(e.target.closest("[role=option]")));
+  list.addEventListener("htmx:after:settle", () => select(options()[0]));
+  palette.querySelector("form").addEventListener("submit", (e) => e.preventDefault());
+}
+
+// --- keyboard shortcuts ------------------------------------------------------------------------
+/** Do what the element marked data-key does: focus a field, open a file chooser, or click. */
+function press(key) {
+  const el = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!el) return false;
+  if (el.matches("textarea, input:not([type=file])")) el.focus();
+  else el.click();
+  return true;
+}
+document.addEventListener("keydown", (e) => {
+  if (e.isComposing || e.defaultPrevented) return;
+  if ((e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && e.key.toLowerCase() === "k") {
+    e.preventDefault();
+    return openPalette();
+  }
+  if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
+  if (e.key === "?") { e.preventDefault(); $("shortcuts")?.showModal(); }
+  else if (["/", "c", "u"].includes(e.key) && press(e.key)) e.preventDefault();
+});
+
+// --- small helpers bound by attribute ------------------------------------------------------------
+document.addEventListener("click", async (e) => {
+  const button = e.target.closest("[data-copy]");
+  if (!button) return;
+  const from = $(button.dataset.copy);
+  const text = from.value ?? from.textContent.trim();
+  try { await navigator.clipboard.writeText(text); announce("Copied"); button.dataset.done = ""; }
+  catch { // no clipboard permission (plain http): leave the text selected for the reader's own copy
+    getSelection().selectAllChildren(from);
+    toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
+  }
+});
+// <input data-filter="#list"> hides the list's links whose text does not contain the input.
+document.addEventListener("input", (e) => {
+  const target = e.target.dataset?.filter && document.querySelector(e.target.dataset.filter);
+  if (!target) return;
+  const needle = e.target.value.trim().toLowerCase();
+  for (const item of target.children) item.hidden = !item.textContent.toLowerCase().includes(needle);
+});
+// <select data-submit> sends its form when it changes.
+document.addEventListener("change", (e) => { if (e.target.matches("[data-submit]")) e.target.form.requestSubmit(); });
+
+// --- fallbacks ---------------------------------------------------------------------------------
+if (!("commandForElement" in HTMLButtonElement.prototype)) {
+  document.addEventListener("click", (e) => {
+    const button = e.target.closest("button[commandfor]");
+    const target = button && $(button.getAttribute("commandfor"));
+    if (!target) return;
+    const command = button.getAttribute("command");
+    if (command === "show-modal") target.showModal();
+    else if (command === "close") target.close();
+  });
+}
+if (!("closedBy" in HTMLDialogElement.prototype)) {
+  document.addEventListener("click", (e) => {
+    if (e.target.matches("dialog[closedby=any]")) e.target.close(); // a click on the backdrop
+  });
+}

@@ -1,0 +1,84 @@
+"""Templates and scripts keep the strict content security policy, by lint over their sources."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
+SPRITE = (ROOT / "static" / "icons.svg").read_text()
+
+# Where a value is already clean HTML. Blocks are Markdown rendered by markdown-it (html off) and cleaned by nh3.
+SAFE_ALLOWED = {"conversations/_blocks.html"}
+
+FORBIDDEN = {
+    "an inline style": re.compile(r"\sstyle\s*=", re.I),
+    "a style element": re.compile(r"<style[\s>]", re.I),
+    "a script without src": re.compile(r"<script(?![^>]*\ssrc=)[^>]*>", re.I),
+    "an event handler attribute": re.compile(r"<[a-z][^>]*\son[a-z]+\s*=", re.I | re.S),
+    "hx-on": re.compile(r"\bhx-on\b", re.I),
+    "a js: or javascript: value": re.compile(r"=\s*[\"']\s*(js|javascript):", re.I),
+    "a trigger filter": re.compile(r"hx-trigger\s*=\s*(\"[^\"]*\[|'[^']*\[)", re.I),
+}
+
+
+def offences(source: str, name: str = "") -> list[str]:
+    """Return what in a template's source the policy or the house forbids."""
+    found = [label for label, pattern in FORBIDDEN.items() if pattern.search(source)]
+    if (
+        re.search(r"\|\s*safe\b|\{%\s*autoescape\s+off|\bsafeseq\b", source)
+        and name not in SAFE_ALLOWED
+    ):
+        found.append("unescaped output")
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix()
+)
+def test_template_is_clean_under_the_policy(path: Path):
+    name = path.relative_to(ROOT / "templates").as_posix()
+    source = path.read_text()
+    assert offences(source, name) == []
+    for icon in re.findall(r"icons\.svg' %}#i-([a-z0-9-]+)\"", source):
+        assert f'id="i-{icon}"' in SPRITE, f"{name}: no icon {icon}"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        '<p style="color:red">',
+        "<style>p{}</style>",
+        "<script>alert(1)</script>",
+        '<img src="x"\n onerror="alert(1)">',
+        '<b hx-on:click="x()">',
+        "<b hx-on::after-request='x()'>",
+        '<a href="javascript:x()">',
+        "<b hx-vals='js:{a:1}'>",
+        '<b hx-trigger="click[ctrlKey]">',
+        "{{ answer|safe }}",
+        "{% autoescape off %}{{ x }}{% endautoescape %}",
+    ],
+)
+def test_lint_finds_the_offence(hostile: str):
+    assert offences(hostile)
+
+
+def test_templates_exist():
+    assert len(TEMPLATES) > 40
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.name)
+def test_script_needs_no_eval(path: Path):
+    source = path.read_text()
+    for forbidden in (
+        r"\beval\(",
+        r"new Function\b",
+        r"document\.write",
+        r"setAttribute\(\s*[\"']style",
+    ):
+        assert not re.search(forbidden, source), forbidden
