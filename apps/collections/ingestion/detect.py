@@ -1,0 +1,212 @@
+"""Find out what a file is: from its content first, from its name only where content cannot tell."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.collections.ingestion.types import FailureCode, ReadFailure
+
+PDF = "application/pdf"
+MARKDOWN = "text/markdown"
+TEXT = "text/plain"
+HTML = "text/html"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+CSV = "text/csv"
+
+SUPPORTED: dict[str, str] = {
+    PDF: "PDF document",
+    MARKDOWN: "Markdown text",
+    TEXT: "plain text",
+    HTML: "HTML page",
+    DOCX: "Word document (DOCX)",
+    CSV: "CSV table",
+}
+
+_BY_SUFFIX = {
+    ".pdf": PDF,
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".txt": TEXT,
+    ".text": TEXT,
+    ".log": TEXT,
+    ".rst": TEXT,
+    ".html": HTML,
+    ".htm": HTML,
+    ".xhtml": HTML,
+    ".docx": DOCX,
+    ".csv": CSV,
+    ".tsv": CSV,
+}
+
+# Content we can name but not read; the message says the name so that the owner knows what to convert.
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "PNG image"),
+    (b"\xff\xd8\xff", "JPEG image"),
+    (b"GIF8", "GIF image"),
+    (b"II*\x00", "TIFF image"),
+    (b"MM\x00*", "TIFF image"),
+    (b"BM", "BMP image"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office file (DOC, XLS or PPT)"),
+    (b"{\\rtf", "RTF document"),
+    (b"%!PS", "PostScript document"),
+    (b"\x1f\x8b", "gzip archive"),
+    (b"BZh", "bzip2 archive"),
+    (b"\xfd7zXZ\x00", "xz archive"),
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip archive"),
+    (b"Rar!\x1a\x07", "RAR archive"),
+    (b"\x7fELF", "executable program"),
+    (b"MZ", "Windows program"),
+    (b"SQLite format 3\x00", "SQLite database"),
+    (b"ID3", "MP3 audio"),
+    (b"OggS", "Ogg audio"),
+    (b"RIFF", "audio, video or WebP image"),
+    (b"\x00\x00\x00\x18ftyp", "MP4 video"),
+    (b"\x00\x00\x00\x20ftyp", "MP4 video"),
+)
+_BINARY_ONLY = {
+    "BMP image",
+    "Windows program",
+    "MP3 audio",
+}  # magic so short that plain text may begin with it
+
+_ZIP_MEMBERS: tuple[tuple[str, str], ...] = (
+    ("xl/", "Excel workbook (XLSX)"),
+    ("ppt/", "PowerPoint presentation (PPTX)"),
+    ("META-INF/container.xml", "EPUB book"),
+    ("META-INF/MANIFEST.MF", "Java archive"),
+)
+
+_HTML_START = re.compile(
+    rb"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_HEAD = 64 * 1024
+_HELP = "Supported are PDF, DOCX, HTML, Markdown, CSV and plain text."
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What a file is.
+
+    Attributes:
+        media_type: one of ``SUPPORTED``.
+        warning: set when the name promised something else, else "".
+    """
+
+    media_type: str
+    warning: str = ""
+
+
+def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
+    """Tell the media type of a file.
+
+    Args:
+        path: where the bytes are.
+        name: the name its owner gave it; decides between text formats and shows up in messages.
+        max_bytes: refuse larger files.
+
+    Raises:
+        ReadFailure: ``empty_file``, ``too_large``, ``corrupt_file`` or ``unsupported_type``.
+    """
+    size = path.stat().st_size
+    if size == 0:
+        raise ReadFailure(
+            FailureCode.EMPTY_FILE, "The file is empty (0 bytes). Check it and upload it again."
+        )
+    if size > max_bytes:
+        raise ReadFailure(
+            FailureCode.TOO_LARGE,
+            f"The file has {size / 1e6:.0f} MB; the limit is {max_bytes / 1e6:.0f} MB. "
+            "Split it or raise the limit.",
+            data={"bytes": size, "max_bytes": max_bytes},
+        )
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    by_name = _BY_SUFFIX.get(Path(name).suffix.lower())
+    media_type = _from_content(path, name, head, size, by_name)
+    warning = ""
+    if by_name is not None and by_name != media_type:
+        warning = (
+            f"The name {Path(name).name!r} suggests {SUPPORTED[by_name]}, but the content is "
+            f"{SUPPORTED[media_type]}; it was read as that."
+        )
+    return Detection(media_type, warning)
+
+
+def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | None) -> str:
+    if b"%PDF-" in head[:1024]:
+        return PDF
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _from_zip(path, name)
+    binary = _is_binary(head)
+    for magic, kind in _MAGIC:
+        if head.startswith(magic) and (binary or kind not in _BINARY_ONLY):
+            raise _unsupported(name, kind)
+    if binary:
+        if by_name in (PDF, DOCX):
+            raise ReadFailure(
+                FailureCode.CORRUPT_FILE,
+                f"The file is named like a {SUPPORTED[by_name]} but its content is not one; "
+                "it seems damaged. Export it again and upload the new file.",
+            )
+        raise _unsupported(name, "unknown binary data")
+    if not head.strip(b"\x00\xef\xbb\xbf\xfe\xff \t\r\n\f") and size <= _HEAD:
+        raise ReadFailure(
+            FailureCode.EMPTY_FILE,
+            "The file holds nothing but blanks. Check it and upload it again.",
+        )
+    if _HTML_START.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return HTML
+    if by_name in (PDF, DOCX):
+        return TEXT
+    return by_name or TEXT
+
+
+def _from_zip(path: Path, name: str) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise ReadFailure(
+            FailureCode.CORRUPT_FILE,
+            "The file is a damaged archive (a Word document is one inside); it may be cut off. "
+            "Upload it again.",
+        ) from error
+    if "word/document.xml" in members:
+        return DOCX
+    for prefix, kind in _ZIP_MEMBERS:
+        if any(member.startswith(prefix) for member in members):
+            raise _unsupported(name, kind)
+    raise _unsupported(name, "ZIP archive")
+
+
+def _is_binary(head: bytes) -> bool:
+    """Judge by control bytes; UTF-16 and UTF-32 text is recognised by its mark or its regular zeros."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    sample = head[:8192]
+    zeros = sample.count(0)
+    if zeros and _looks_utf16(sample):
+        return False
+    control = sum(1 for byte in sample if byte < 9 or 13 < byte < 32) - zeros
+    # A stray zero byte in a log is tolerated; a tenth of control bytes is no text in any encoding we read.
+    return control > len(sample) * 0.1 or zeros > len(sample) * 0.05
+
+
+def _looks_utf16(sample: bytes) -> bool:
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    half = max(1, len(sample) // 2)
+    return max(even, odd) > half * 0.4 and min(even, odd) < half * 0.05
+
+
+def _unsupported(name: str, kind: str) -> ReadFailure:
+    suffix = Path(name).suffix.lower()
+    said = f" (its name says {suffix})" if _BY_SUFFIX.get(suffix) else ""
+    return ReadFailure(
+        FailureCode.UNSUPPORTED_TYPE,
+        f"This file is: {kind}{said}. It cannot be read yet. {_HELP}",
+        data={"kind": kind},
+    )

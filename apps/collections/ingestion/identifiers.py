@@ -1,0 +1,96 @@
+"""Identifiers, codes, numbers and dates of a text: what a passage must not lose, and what search finds exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+LEXEME_PREFIX = "id:"
+_MAX_IDENTIFIER = 200
+
+# Runs of letters and digits joined by one of . _ / : - without spaces: 8539.50.00, get_user_name, INV-100234.
+_JOINED = re.compile(r"[^\W_]+(?:[._/:\-‐‑][^\W_]+)+")
+_CAMEL = re.compile(r"\b[a-z]+[A-Z][A-Za-z0-9]*\b")
+_MIXED = re.compile(r"\b(?=[^\W_]*\d)(?=[^\W_]*[^\W\d_])[^\W_]{2,}\b")
+_NUMBER = re.compile(
+    r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?%?|(?<![\w.,])\d+(?:\.\d+)?%?(?![\w])"
+)
+_MONTHS = (
+    "January|February|March|April|May|June|July|August|September|October|November|December|"
+    "Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
+)
+_DATE = re.compile(
+    rf"\b(?:(?:{_MONTHS})\.?\s+\d{{1,2}},?\s+\d{{4}}|\d{{1,2}}\s+(?:{_MONTHS})\.?,?\s+\d{{4}})\b"
+)
+_HYPHENS = str.maketrans({"‐": "-", "‑": "-"})
+
+
+def identifier_list(text: str) -> list[str]:
+    """List the distinct identifiers of a text, lower-cased, in order of appearance.
+
+    An identifier is a run joined by ``. _ / : -`` that holds a digit, an underscore or a dot (``8539.50.00``,
+    ``get_user_name``, ``INV-100234``, ``foo.bar``), a camelCase name, or a run mixing letters and digits
+    (``GPT4``). Words that are only hyphenated or joined by a slash (``well-known``, ``and/or``) are not.
+    """
+    found: dict[str, None] = {}
+    for match in _JOINED.finditer(text):
+        token = match.group().translate(_HYPHENS).lower()
+        if len(token) <= _MAX_IDENTIFIER and (
+            "_" in token or "." in token or any(ch.isdigit() for ch in token)
+        ):
+            found[token] = None
+    for pattern in (_CAMEL, _MIXED):
+        for match in pattern.finditer(text):
+            if len(match.group()) <= _MAX_IDENTIFIER:
+                found[match.group().lower()] = None
+    return list(found)
+
+
+def identifier_lexemes(text: str) -> list[str]:
+    """List the ``id:`` lexemes of a text for a tsvector; use it for chunks and for questions alike."""
+    return [LEXEME_PREFIX + token for token in identifier_list(text)]
+
+
+def facts(text: str) -> frozenset[str]:
+    """Collect the distinct identifiers, numbers (of two characters and more) and written dates of a text."""
+    found = set(identifier_list(text))
+    found.update(m.group() for m in _NUMBER.finditer(text) if len(m.group()) > 1)
+    found.update(" ".join(m.group().lower().split()) for m in _DATE.finditer(text))
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How many of the source's distinct facts the chunks kept.
+
+    Attributes:
+        total: distinct facts of the source.
+        kept: how many of them occur in some chunk.
+        lost: the missing ones, sorted, at most 50.
+    """
+
+    total: int
+    kept: int
+    lost: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Give the kept share, 1.0 for a source without facts."""
+        return self.kept / self.total if self.total else 1.0
+
+
+def fidelity_measure(source: str, chunks: Iterable[str]) -> Fidelity:
+    """Measure which share of the source's distinct facts occurs in some chunk.
+
+    Args:
+        source: all text that the chunks should cover.
+        chunks: the chunks' texts.
+    """
+    wanted = facts(source)
+    missing = set(wanted)
+    for chunk in chunks:
+        if not missing:
+            break
+        missing -= facts(chunk)
+    return Fidelity(len(wanted), len(wanted) - len(missing), tuple(sorted(missing)[:50]))

@@ -1,0 +1,42 @@
+"""Readers by media type. To add one: write its class in a module here and name it in ``_READERS``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from apps.collections.ingestion import detect
+from apps.collections.ingestion.readers.base import Reader, Reading
+from apps.collections.ingestion.types import FailureCode, ReadFailure
+
+# Modules are imported on demand: a child that reads a text file must not pay for PDFium or kreuzberg.
+_READERS: dict[str, tuple[str, str]] = {
+    detect.PDF: ("pdf", "PdfReader"),
+    detect.MARKDOWN: ("markdown", "MarkdownReader"),
+    detect.TEXT: ("text", "TextReader"),
+    detect.HTML: ("html", "HtmlReader"),
+    detect.DOCX: ("docx", "DocxReader"),
+    detect.CSV: ("csv", "CsvReader"),
+}
+
+__all__ = ["Reader", "Reading", "media_types", "reader_for"]
+
+
+def media_types() -> tuple[str, ...]:
+    """List the media types that can be read."""
+    return tuple(_READERS)
+
+
+def reader_for(media_type: str) -> Reader:
+    """Make the reader of a media type.
+
+    Raises:
+        ReadFailure: ``unsupported_type``.
+    """
+    entry = _READERS.get(media_type)
+    if entry is None:
+        raise ReadFailure(
+            FailureCode.UNSUPPORTED_TYPE, f"Files of type {media_type} cannot be read yet."
+        )
+    module = import_module(f"{__name__}.{entry[0]}")
+    reader: Reader = getattr(module, entry[1])()
+    return reader

@@ -1,0 +1,206 @@
+"""Headings of a PDF from its outline and from letter sizes: one probe per line, so that it costs almost nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pypdfium2
+import pypdfium2.raw as pdfium_c
+
+from apps.collections.ingestion.readers.base import clean_text
+from apps.collections.ingestion.readers.pdf_text import CleanPage
+from apps.collections.ingestion.types import Heading, PageText
+
+_LOOK_AHEAD = 8  # pages read before the first is handed on: body size needs more than a title page
+_LARGER = 1.15
+_RUNNING_PAGES = 3
+_MAX_HEADING_CHARS = 160
+_MAX_HEADINGS_PER_PAGE = 12
+_MAX_OUTLINE = 2000
+_LETTER = re.compile(r"[^\W_]")
+_NOT_A_HEADING_END = (",", ";", "-", "–")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page's text with its letter height in points and whether its font is bold."""
+
+    char_start: int
+    char_end: int
+    size: float
+    is_bold: bool
+
+
+def outline_titles(document: pypdfium2.PdfDocument) -> Mapping[int, Mapping[str, int]]:
+    """Read the PDF's outline as {page index: {normalised title: level}}."""
+    titles: dict[int, dict[str, int]] = {}
+    for count, mark in enumerate(document.get_toc(max_depth=6)):
+        if count >= _MAX_OUTLINE:
+            break
+        target = mark.get_dest()
+        index = target.get_index() if target is not None else None
+        key = _key(clean_text(mark.get_title() or ""))
+        if index is not None and key:
+            titles.setdefault(index, {})[key] = mark.level + 1
+    return titles
+
+
+class HeadingFinder:
+    """Holds back the first pages until the body's letter size is known, then marks headings page by page."""
+
+    def __init__(self, outline: Mapping[int, Mapping[str, int]]) -> None:
+        self._outline = outline
+        self._sizes: Counter[float] = Counter()
+        self._heading_sizes: Counter[float] = Counter()
+        self._bold_chars = 0
+        self._edge_lines: Counter[str] = Counter()
+        self._outline_found = self._outline_missed = 0
+        self._waiting: deque[tuple[PageText, list[Line]]] = deque()
+        self._started = False
+
+    def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[Line]:
+        """Probe the first letter of each line for its height and weight."""
+        probe = _Probe(textpage, raw)
+        lines: list[Line] = []
+        position = 0
+        for line in clean.text.split("\n"):
+            letter = _LETTER.search(line)
+            if letter is not None:
+                size, bold = probe.at(clean.raw_offset(position + letter.start()))
+                lines.append(Line(position, position + len(line), size, bold))
+            position += len(line) + 1
+        return lines
+
+    def add(self, page: PageText, lines: list[Line]) -> None:
+        """Take a page in and count its letter sizes."""
+        for line in lines:
+            length = line.char_end - line.char_start
+            self._sizes[line.size] += length
+            self._bold_chars += length if line.is_bold else 0
+        titles = [page.text[line.char_start : line.char_end] for line in lines]
+        self._edge_lines.update({_running_key(t) for t in (*titles[:2], *titles[-2:])})
+        if wanted := self._outline.get(page.number - 1):
+            seen = len(wanted.keys() & {_key(t) for t in titles})
+            self._outline_found += seen
+            self._outline_missed += len(wanted) - seen
+        self._waiting.append((page, lines))
+
+    def ready(self) -> Iterator[PageText]:
+        """Yield the pages whose headings can be told by now."""
+        if self._started or len(self._waiting) >= _LOOK_AHEAD:
+            self._started = True
+            yield from self.rest()
+
+    def rest(self) -> Iterator[PageText]:
+        """Yield all pages still held."""
+        while self._waiting:
+            page, lines = self._waiting.popleft()
+            yield replace(page, headings=tuple(self._headings(page, lines)))
+
+    def _headings(self, page: PageText, lines: list[Line]) -> list[Heading]:
+        if not lines:
+            return []
+        body = self._sizes.most_common(1)[0][0]
+        bold_is_rare = self._bold_chars < sum(self._sizes.values()) * 0.25
+        outline = self._outline.get(page.number - 1, {})
+        found: list[tuple[Line, str, int]] = []
+        for i, line in enumerate(lines):
+            title = " ".join(page.text[line.char_start : line.char_end].split())
+            level = outline.get(_key(title), 0)
+            if not level and not self._outline_rules() and not self._is_running(title):
+                level = self._level_by_size(line, lines, i, title, body, bold_is_rare)
+            if level:
+                found.append((line, title, level))
+        headings = _merge_lines(found)
+        return headings if len(headings) <= _MAX_HEADINGS_PER_PAGE else []
+
+    def _outline_rules(self) -> bool:
+        """Trust an outline alone that matches the text: letter sizes would add captions and pull quotes."""
+        return self._outline_found >= 5 and self._outline_found > self._outline_missed
+
+    def _is_running(self, title: str) -> bool:
+        """Recognise running headers and footers: the same words at the edge of three pages or more."""
+        return self._edge_lines[_running_key(title)] >= _RUNNING_PAGES
+
+    def _level_by_size(
+        self, line: Line, lines: list[Line], i: int, title: str, body: float, bold_is_rare: bool
+    ) -> int:
+        words = title.split()
+        if (
+            len(title) > _MAX_HEADING_CHARS
+            or not any(len(word) > 2 and word[0].isalpha() for word in words)
+            or title.endswith(_NOT_A_HEADING_END)
+        ):
+            return 0
+        if line.size >= body * _LARGER:
+            self._heading_sizes[line.size] += 1
+            larger = sum(1 for size in self._heading_sizes if size > line.size * 1.02)
+            return min(1 + larger, 6)
+        # Same size as the body: a short bold line that does not run on into another bold line.
+        if (
+            line.is_bold
+            and bold_is_rare
+            and line.size >= body * 0.98
+            and len(words) <= 12
+            and (title[0].isupper() or title[0].isdigit())
+            and not title.endswith((".", ":"))
+            and not (i + 1 < len(lines) and lines[i + 1].is_bold)
+        ):
+            return min(2 + len(self._heading_sizes), 6)
+        return 0
+
+
+class _Probe:
+    """Asks PDFium for the letter height and weight at an offset of a page's raw text."""
+
+    def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str) -> None:
+        self._raw_page = textpage.raw
+        # Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ past the first plane only.
+        self._wide = [i for i, ch in enumerate(raw) if ch > "\uffff"] if not raw.isascii() else []
+        self._rect = pdfium_c.FS_RECTF()
+        self._name = ctypes.create_string_buffer(128)
+        self._flags = ctypes.c_int()
+
+    def at(self, offset: int) -> tuple[float, bool]:
+        """Give (height in points rounded to halves, is bold)."""
+        unit = offset + sum(1 for wide in self._wide if wide < offset)
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw_page, unit)
+        if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(self._raw_page, index, self._rect):
+            return 0.0, False
+        size = round((self._rect.top - self._rect.bottom) * 2) / 2
+        length = pdfium_c.FPDFText_GetFontInfo(
+            self._raw_page, index, self._name, len(self._name), self._flags
+        )
+        name = self._name.raw[: max(0, min(length, len(self._name)) - 1)].lower()
+        return size, b"bold" in name or b"black" in name or b"heavy" in name
+
+
+def _merge_lines(found: list[tuple[Line, str, int]]) -> list[Heading]:
+    """Join heading lines of one level that follow each other directly: a long title set in two lines."""
+    headings: list[Heading] = []
+    for line, title, level in found:
+        last = headings[-1] if headings else None
+        if (
+            last is not None
+            and last.level == level
+            and line.char_start == last.char_end
+            and len(last.title) + len(title) <= _MAX_HEADING_CHARS
+        ):
+            headings[-1] = Heading(
+                f"{last.title} {title}", level, last.char_start, line.char_end + 1
+            )
+        else:
+            headings.append(Heading(title, level, line.char_start, line.char_end + 1))
+    return headings
+
+
+def _running_key(title: str) -> str:
+    return "".join(ch for ch in title.lower() if ch.isalpha())
+
+
+def _key(title: str) -> str:
+    return "".join(ch for ch in title.lower() if ch.isalnum())

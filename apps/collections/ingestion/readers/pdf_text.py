@@ -1,0 +1,96 @@
+"""Clean the text PDFium gives for a page, and remember where each cleaned character came from."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+# PDFium writes U+FFFE for a hyphen at a line end and joins the lines there, whether the hyphen belongs to the word or not.
+_LINE_HYPHEN = "\ufffe"
+_EDIT = re.compile(
+    "[ \t]*\r\n|[ \t]+\n|\r|\ufffe|\u00ad|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ud800-\udfff\uffff]+"
+)
+_AROUND = re.compile(r"[^\W_]*\Z"), re.compile(r"[^\W_]*")
+_WORD = re.compile(r"[^\W\d_]+")
+_MIN_PART = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPage:
+    """Cleaned text and how it lines up with PDFium's.
+
+    Attributes:
+        text: the page's text as stored.
+        clean_starts: ascending offsets into ``text`` where a run copied unchanged begins.
+        raw_starts: for each of them the offset into the raw text.
+    """
+
+    text: str
+    clean_starts: tuple[int, ...]
+    raw_starts: tuple[int, ...]
+
+    def raw_offset(self, offset: int) -> int:
+        """Map an offset of the cleaned text to the raw text."""
+        i = max(0, bisect_right(self.clean_starts, offset) - 1)
+        return self.raw_starts[i] + offset - self.clean_starts[i]
+
+
+def clean_page(raw: str) -> CleanPage:
+    """Clean a page: ``\\n`` newlines without blanks before them, no control codes, line-end hyphens resolved.
+
+    The result depends on this page's text alone, so that a later call for highlighting finds the same offsets.
+    """
+    pieces: list[str] = []
+    clean_starts: list[int] = []
+    raw_starts: list[int] = []
+    position = length = 0
+    words: frozenset[str] | None = None
+    for match in _EDIT.finditer(raw):
+        start, end = match.span()
+        if start > position:
+            pieces.append(raw[position:start])
+            clean_starts.append(length)
+            raw_starts.append(position)
+            length += start - position
+        found = match.group()
+        if "\n" in found or found == "\r":
+            new = "\n"
+        elif found == _LINE_HYPHEN:
+            if words is None:
+                words = frozenset(w.lower() for w in _WORD.findall(raw))
+            new = _resolve_hyphen(raw, start, end, words)
+        else:
+            new = ""
+        if new:
+            pieces.append(new)
+            clean_starts.append(length)
+            raw_starts.append(start)
+            length += len(new)
+        position = end
+    if position < len(raw):
+        pieces.append(raw[position:])
+        clean_starts.append(length)
+        raw_starts.append(position)
+    return CleanPage("".join(pieces), tuple(clean_starts) or (0,), tuple(raw_starts) or (0,))
+
+
+def _resolve_hyphen(raw: str, start: int, end: int, words: frozenset[str]) -> str:
+    """Decide whether a hyphen at a line end stays.
+
+    It stays next to digits, capitals and non-letters (codes, ranges, compounds of names), and between two words
+    that both stand alone on this page while their union does not; otherwise it was typesetting and goes.
+    """
+    before = raw[max(0, start - 60) : start]
+    after = raw[end : end + 60].lstrip("\r\n")
+    left_match, right_match = _AROUND[0].search(before), _AROUND[1].match(after)
+    left = left_match.group() if left_match else ""
+    right = right_match.group() if right_match else ""
+    if not left or not right or not (left.isalpha() and right.isalpha()) or right[0].isupper():
+        return "-"
+    joined, left, right = (left + right).lower(), left.lower(), right.lower()
+    if joined in words:
+        return ""
+    if min(len(left), len(right)) >= _MIN_PART and left in words and right in words:
+        return "-"
+    return ""

@@ -1,0 +1,231 @@
+"""What readers hand to the chunker and the chunker to the pipeline: plain frozen values, no ORM."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Literal
+
+from basics.errors import DomainError
+
+
+class FailureCode(StrEnum):
+    """Why a file could not be turned into text."""
+
+    EMPTY_FILE = "empty_file"
+    ENCRYPTED_PDF = "encrypted_pdf"
+    CORRUPT_FILE = "corrupt_file"
+    NO_TEXT = "no_text"
+    UNSUPPORTED_TYPE = "unsupported_type"
+    TOO_LARGE = "too_large"
+    TOO_MANY_PAGES = "too_many_pages"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+
+
+class ReadFailure(DomainError):
+    """A file ended here; ``message`` tells its owner why and what to do."""
+
+    default_status = 422
+
+    def __init__(
+        self, code: FailureCode | str, message: str, *, data: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(str(FailureCode(code)), message, data=data)
+
+
+class JunkReason(StrEnum):
+    """Why a page is left out of the chunks (it stays readable in the viewer)."""
+
+    TOO_SHORT = "too_short"
+    TABLE_OF_CONTENTS = "table_of_contents"
+    INTENTIONALLY_BLANK = "intentionally_blank"
+    INDEX = "index"
+    HEADER_ONLY = "header_only"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading line.
+
+    Attributes:
+        title: its text on one line, without markup.
+        level: 1 for the outermost.
+        char_start: offset of its line; into the page's text in ``PageText``, into the document's in
+            ``ExtractedDocument.headings``.
+        char_end: offset just past its line.
+    """
+
+    title: str
+    level: int
+    char_start: int
+    char_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of text that wants to stay together.
+
+    Attributes:
+        kind: ``table`` splits at rows only, ``code`` at lines only.
+        char_start: first character; into the page's text in ``PageText``, into the document's in
+            ``ExtractedDocument.regions``.
+        char_end: just past the last character.
+        row_starts: offsets where a row begins, header included, ascending; a row may span lines.
+        body_start: offset of the first row that is not header (``char_start`` if there is no header here).
+        header: the header's text, repeated with every later part of a split table.
+    """
+
+    kind: Literal["table", "code"]
+    char_start: int
+    char_end: int
+    row_starts: tuple[int, ...] = ()
+    body_start: int = 0
+    header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """One page of a paged document, or one part of a document without pages.
+
+    Attributes:
+        number: from 1.
+        text: the page's text with everything that separates it from the next page, so that the document's
+            text is the plain concatenation of its pages' texts.
+        width: in points, 0 where the format has no page size.
+        height: in points, 0 where the format has no page size.
+        headings: offsets into ``text``.
+        regions: offsets into ``text``.
+        junk: why the page is left out of the chunks, None for a page that counts.
+    """
+
+    number: int
+    text: str
+    width: float = 0.0
+    height: float = 0.0
+    headings: tuple[Heading, ...] = ()
+    regions: tuple[Region, ...] = ()
+    junk: JunkReason | None = None
+
+
+@dataclass(frozen=True)
+class ExtractedDocument:
+    """All text of one file.
+
+    Attributes:
+        media_type: what the file really is.
+        pages: in order, numbers 1..n.
+        is_paged: False when the format has no pages; then page numbers mean nothing to a reader.
+        title: from the file's own metadata, "" if it has none.
+        warnings: sentences for the document's owner (for example that the file's name is misleading).
+        metadata: facts of the reader, JSON-serialisable.
+    """
+
+    media_type: str
+    pages: tuple[PageText, ...]
+    is_paged: bool = True
+    title: str = ""
+    warnings: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """Concatenate the pages; every offset of headings, regions and chunks points into this."""
+        return "".join(page.text for page in self.pages)
+
+    @cached_property
+    def page_starts(self) -> tuple[int, ...]:
+        """Give for each page the offset of its first character in the document's text."""
+        lengths = [len(page.text) for page in self.pages]
+        return (0, *accumulate(lengths[:-1])) if lengths else ()
+
+    @cached_property
+    def headings(self) -> tuple[Heading, ...]:
+        """Give the headings of the pages that count, with offsets into the document's text."""
+        return tuple(
+            Heading(h.title, h.level, start + h.char_start, start + h.char_end)
+            for start, page in zip(self.page_starts, self.pages, strict=True)
+            if page.junk is None
+            for h in page.headings
+        )
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """Give the regions of the pages that count, with offsets into the document's text."""
+        return tuple(
+            Region(
+                kind=r.kind,
+                char_start=start + r.char_start,
+                char_end=start + r.char_end,
+                row_starts=tuple(start + row for row in r.row_starts),
+                body_start=start + r.body_start,
+                header=r.header,
+            )
+            for start, page in zip(self.page_starts, self.pages, strict=True)
+            if page.junk is None
+            for r in page.regions
+        )
+
+    def page_at(self, offset: int) -> PageText:
+        """Find the page that holds the character at ``offset`` of the document's text."""
+        return self.pages[max(0, bisect_right(self.page_starts, offset) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk before it has a row.
+
+    Attributes:
+        index: from 0, in reading order.
+        text: exactly ``document.text[char_start:char_end]``.
+        char_start: offset into the document's text.
+        char_end: just past the last character.
+        page_start: number of the page where it begins.
+        page_end: number of the page where it ends.
+        headings: titles from the outermost to the innermost heading it stands under.
+        kind: ``text``, ``table`` or ``code``.
+        metadata: ``table_header`` holds the header row of a split table that is not in ``text`` itself.
+    """
+
+    index: int
+    text: str
+    char_start: int
+    char_end: int
+    page_start: int
+    page_end: int
+    headings: tuple[str, ...] = ()
+    kind: Literal["text", "table", "code"] = "text"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def indexed_text(self) -> str:
+        """Give the text that search indexes and embeds: heading path, repeated table header, text."""
+        path = " > ".join(h for h in self.headings if h not in self.text)
+        header = str(self.metadata.get("table_header", ""))
+        return "\n".join(part for part in (path, header, self.text) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderLimits:
+    """What one file may cost.
+
+    Attributes:
+        max_bytes: size of the file.
+        max_pages: pages of a paged document.
+        max_chars: characters of text in total.
+        wall_seconds: time from start to last page.
+        cpu_seconds: processor time of the child.
+        memory_bytes: resident memory of the child.
+    """
+
+    max_bytes: int = 200 * 1024 * 1024
+    max_pages: int = 5000
+    max_chars: int = 40_000_000
+    wall_seconds: float = 600.0
+    cpu_seconds: int = 300
+    memory_bytes: int = 768 * 1024 * 1024
