@@ -1,0 +1,114 @@
+"""Conversations: turns of question and answer, and the citations under each answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.collections.models import Chunk, Collection, Document
+from runs.models import Run
+from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel, TenantQuerySet
+
+if TYPE_CHECKING:
+    from tenancy.actors import Actor
+
+
+class ConversationQuerySet(TenantQuerySet["Conversation"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """A conversation is its owner's alone."""
+        return super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
+
+
+class Conversation(TenantModel):
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    title = models.CharField(max_length=200, blank=True)
+    model = models.CharField(max_length=120)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    objects = ConversationQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")]
+
+    def __str__(self) -> str:
+        return self.title or "New conversation"
+
+
+class ConversationCollection(TenantModel):
+    """A collection that a conversation searches."""
+
+    conversation = TenantForeignKey(Conversation, related_name="scope")
+    collection = TenantForeignKey(Collection, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "collection"], name="conversation_collection_once"
+            )
+        ]
+
+
+class Turn(TenantModel):
+    """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless."""
+
+    conversation = TenantForeignKey(Conversation, related_name="turns")
+    run = TenantForeignKey(Run, db_on_delete=RESTRICT, related_name="turns")
+    index = models.PositiveIntegerField()
+    client_id = models.UUIDField()
+    is_active = models.BooleanField(default=True)
+    removed_markers = models.PositiveIntegerField(
+        default=0, help_text="Citation markers that named no retrieved chunk."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "index"], name="turn_index"),
+            models.UniqueConstraint(fields=["conversation", "client_id"], name="turn_client_id"),
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=models.Q(is_active=True),
+                name="turn_one_active",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.index} of conversation {self.conversation_id}"
+
+
+class Message(TenantModel):
+    """What was said: the question as typed, or the finished answer with its markers as ``[1]``."""
+
+    class Author(models.TextChoices):
+        USER = "user"
+        ASSISTANT = "assistant"
+
+    turn = TenantForeignKey(Turn, related_name="messages")
+    author = models.CharField(max_length=10, choices=Author.choices)
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")]
+
+
+class Citation(TenantModel):
+    """A source of an answer. The names stay when the chunk is gone; the link does not."""
+
+    turn = TenantForeignKey(Turn, related_name="citations")
+    number = models.PositiveIntegerField()
+    chunk = TenantForeignKey(Chunk, db_on_delete=SET_NULL, null=True, related_name="+")
+    document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
+    document_name = models.CharField(max_length=255)
+    page = models.PositiveIntegerField(null=True)
+    quote = models.TextField(blank=True, help_text="The cited passage, verbatim from the chunk.")
+    char_start = models.PositiveIntegerField(default=0, help_text="Offset in the document's text.")
+    char_end = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["turn", "number"], name="citation_number")]

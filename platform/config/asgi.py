@@ -1,0 +1,16 @@
+"""ASGI entry point: `uvicorn config.asgi:application` with the project root and platform/ on the path."""
+
+import os
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+for _entry in (str(_ROOT), str(_ROOT / "platform")):
+    if _entry not in sys.path:
+        sys.path.insert(1, _entry)
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+os.environ.setdefault("DJANGO_DB_POOL", "1")
+
+from django.core.asgi import get_asgi_application  # noqa: E402
+
+application = get_asgi_application()

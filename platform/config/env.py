@@ -1,0 +1,247 @@
+"""Every environment variable Groundwork reads, declared once and parsed loudly.
+
+``.env.example`` is generated from this table (``manage.py env_example``), and an unknown ``GROUNDWORK_*`` name is an
+error with the nearest known one, so that a typo never passes for a default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+class SettingsError(Exception):
+    """An environment variable cannot be used; the message names it and says what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable: its name, what it is for, its default as text ("" = unset) and its parser."""
+
+    name: str
+    help: str
+    default: str
+    parse: Callable[[str], Any]
+
+
+def _bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in {"1", "true", "yes", "on"}:
+        return True
+    if lowered in {"0", "false", "no", "off", ""}:
+        return False
+    raise ValueError("expected 1 or 0 (also true/false, yes/no, on/off)")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise ValueError("expected a whole number above 0")
+    return value
+
+
+def _list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError("expected one of: " + ", ".join(allowed))
+        return text
+
+    return parse
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+VARIABLES: dict[str, Variable] = {
+    v.name: v
+    for v in (
+        Variable("DATABASE_URL", "External Postgres 16+ with pgvector (postgresql://user:password@host:port/name). Unset: the embedded one.", "", str),
+        Variable("GROUNDWORK_DATA_DIR", "Where the embedded database, uploaded files and the embedder's model live.", "var", _path),
+        Variable("GROUNDWORK_SECRET_KEY", "Signs sessions and links. Required in production; made and kept in the data directory otherwise.", "", str),
+        Variable("GROUNDWORK_CREDENTIAL_KEYS", "Comma-separated Fernet keys that encrypt stored provider keys; the first encrypts, all decrypt. Unset: derived from the secret key.", "", _list),
+        Variable("GROUNDWORK_ALLOWED_HOSTS", "Comma-separated host names the web server answers to.", "localhost,127.0.0.1,[::1]", _list),
+        Variable("GROUNDWORK_TRUSTED_ORIGINS", "Comma-separated origins (https://host) behind a TLS proxy.", "", _list),
+        Variable("GROUNDWORK_TRUST_PROXY", "1 when a proxy sets X-Forwarded-Proto and X-Forwarded-For.", "0", _bool),
+        Variable("GROUNDWORK_HTTPS", "1 marks cookies secure and turns HSTS on (production settings).", "1", _bool),
+        Variable("GROUNDWORK_SIGNUP", "Who may register: open (anyone gets an own workspace) or invite.", "invite", _choice("open", "invite")),
+        Variable("GROUNDWORK_EMAIL_URL", "SMTP server (smtp://user:password@host:587). Unset: mail is printed to the log.", "", str),
+        Variable("GROUNDWORK_EMAIL_FROM", "Sender of mail.", "Groundwork <noreply@localhost>", str),
+        Variable("GROUNDWORK_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _choice("DEBUG", "INFO", "WARNING", "ERROR")),
+        Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", _choice("console", "json")),
+        Variable("GROUNDWORK_MAX_UPLOAD_MB", "Largest file a person may upload, in megabytes.", "200", _positive),
+        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", str),
+        Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
+        Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker.", "", str),
+        Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", _positive),
+        Variable("GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", _positive),
+        Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
+        Variable("GROUNDWORK_INGEST_SECONDS", "Wall-clock limit for reading one document.", "600", _positive),
+        Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
+        Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the first configured one, else extractive.", "", str),
+        Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
+        Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", str),
+        Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),
+        Variable("GROUNDWORK_COMPATIBLE_MODELS", "Comma-separated model names of that server; unset: asked from its /models.", "", _list),
+        Variable("GROUNDWORK_SHARED_DATA", "Folder of real documents for tests and benchmarks.", "", str),
+        Variable("GROUNDWORK_REQUIRE_BROWSER", "1 makes a missing Chromium fail the browser tests instead of skipping them.", "0", _bool),
+        Variable("OPENAI_API_KEY", "Makes OpenAI models available.", "", str),
+        Variable("OPENAI_BASE_URL", "Another OpenAI endpoint, or an OpenAI-compatible server.", "", str),
+        Variable("ANTHROPIC_API_KEY", "Makes Anthropic models available.", "", str),
+        Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", str),
+        Variable("GEMINI_API_KEY", "Makes Gemini models available (GOOGLE_API_KEY too).", "", str),
+        Variable("GOOGLE_API_KEY", "Same as GEMINI_API_KEY; wins when both are set.", "", str),
+        Variable("GOOGLE_GEMINI_BASE_URL", "Another Gemini endpoint.", "", str),
+        Variable("XAI_API_KEY", "Makes xAI models available.", "", str),
+    )
+}  # fmt: skip
+
+
+def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
+    """Return the parsed value of a declared variable.
+
+    Raises:
+        SettingsError: the text cannot be parsed; says what is expected.
+        KeyError: the name is not declared (a programming error).
+    """
+    variable = VARIABLES[name]
+    text = (environ if environ is not None else os.environ).get(name, variable.default)
+    try:
+        return variable.parse(text)
+    except ValueError as error:
+        raise SettingsError(f"{name}={text!r}: {error}. {variable.help}") from error
+
+
+def refuse_unknown(environ: Mapping[str, str] | None = None) -> None:
+    """Raise SettingsError when a GROUNDWORK_* variable is set that nothing reads."""
+    for name in environ if environ is not None else os.environ:
+        if name.startswith("GROUNDWORK_") and name not in VARIABLES:
+            near = difflib.get_close_matches(name, VARIABLES, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise SettingsError(f"{name} is not a setting of Groundwork.{hint}")
+
+
+def load_file(path: Path) -> None:
+    """Put the ``NAME=value`` lines of a .env file into the environment, where the name is not set already."""
+    if not path.is_file():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip().isidentifier():
+            raise SettingsError(f"{path.name}, line {number}: expected NAME=value")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        os.environ.setdefault(name.strip(), value)
+
+
+def example() -> str:
+    """Return the text of ``.env.example``: every variable with its help and default."""
+    lines = ["# Generated by `python manage.py env_example`. Copy to .env and change what you need.", ""]
+    for variable in VARIABLES.values():
+        lines += [f"# {variable.help}", f"#{variable.name}={variable.default}", ""]
+    return "\n".join(lines)
+
+
+def database_settings(url: str, *, pool: bool) -> dict[str, Any]:
+    """Return Django's settings of the one database.
+
+    Args:
+        url: ``postgresql://user:password@host:port/name?option=value``; a Unix socket folder goes into ``?host=``.
+        pool: keep a psycopg pool (web processes). Never in the worker: a forked pool has no threads and deadlocks.
+
+    Raises:
+        SettingsError: the URL is not one of Postgres or names no database.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise SettingsError("DATABASE_URL: expected postgresql://user:password@host:port/name")
+    name = unquote(parts.path.lstrip("/"))
+    if not name:
+        raise SettingsError("DATABASE_URL names no database: it must end in /name")
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    host = options.pop("host", "") or parts.hostname or ""
+    if pool:
+        options["pool"] = {"min_size": 1, "max_size": 10, "timeout": 15, "max_idle": 120}
+    return {
+        "ENGINE": "tenancy.database",
+        "NAME": name,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 0 if pool else 600,
+        "CONN_HEALTH_CHECKS": not pool,
+        "OPTIONS": options,
+    }
+
+
+def email_settings(url: str) -> dict[str, Any]:
+    """Return Django's EMAIL_* settings of ``smtp://user:password@host:port`` (``smtps`` for TLS from the start)."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
+        raise SettingsError("GROUNDWORK_EMAIL_URL: expected smtp://user:password@host:587")
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or (465 if parts.scheme == "smtps" else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp" and parts.port != 25,
+        "EMAIL_TIMEOUT": 20,
+    }
+
+
+def logging_settings(level: str, style: str) -> dict[str, Any]:
+    """Return Django's LOGGING: one line an event on standard error, JSON where a machine reads it."""
+    import structlog
+
+    shared = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.ExtraAdder(),
+    ]
+    if style == "json":
+        final: list[Any] = [
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ]
+    else:
+        final = [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)]
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": shared,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *final,
+                ],
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
+            "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
+            "httpx2": {"level": "WARNING"},
+            "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
+        },
+    }

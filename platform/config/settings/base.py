@@ -1,0 +1,241 @@
+"""Settings that hold everywhere; every choice an operator has comes from ``config.env``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from config import env
+from config.embedded.state import read_state
+from config.secrets import kept_secret
+
+ROOT = Path(__file__).resolve().parents[3]
+env.load_file(ROOT / ".env")
+env.refuse_unknown()
+
+DATA_DIR: Path = env.get("GROUNDWORK_DATA_DIR")
+if not DATA_DIR.is_absolute():
+    DATA_DIR = ROOT / DATA_DIR
+MEDIA_ROOT = DATA_DIR / "files"
+
+SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
+CREDENTIAL_KEYS: list[str] = env.get("GROUNDWORK_CREDENTIAL_KEYS")
+DEBUG = False
+ALLOWED_HOSTS: list[str] = env.get("GROUNDWORK_ALLOWED_HOSTS")
+CSRF_TRUSTED_ORIGINS: list[str] = env.get("GROUNDWORK_TRUSTED_ORIGINS")
+
+# The worker forks and must not pool; it says so before Django starts (jobs: manage.py worker).
+_POOL = os.environ.get("DJANGO_DB_POOL", "0") == "1"
+_URL = env.get("DATABASE_URL") or read_state(DATA_DIR) or "postgresql://localhost/groundwork"
+DATABASES = {"default": env.database_settings(_URL, pool=_POOL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "tenancy",  # first: its migrate and flush run as the login role
+    "web",
+    "config.admin_site.GroundworkAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "csp",
+    "django_filters",
+    "django_htmx",
+    "django_q",
+    "drf_spectacular",
+    "rest_framework",
+    "template_partials",
+    "jobs",
+    "runs",
+    "apps.collections",
+    "apps.tools",
+    "apps.conversations",
+    "apps.datasets",
+    "apps.evaluations",
+    "config",
+]
+
+MIDDLEWARE = [
+    "web.middleware.request_id",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "tenancy.middleware.tenant_from_url",
+    "web.middleware.domain_errors",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "web.context_processors.shell",
+                "apps.conversations.context_processors.recent",
+            ],
+        },
+    }
+]
+
+# People and sign-in
+AUTH_USER_MODEL = "tenancy.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "web:home"
+ACCOUNT_ADAPTER = "web.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_BY_CODE_ENABLED = False
+ACCOUNT_LOGOUT_ON_GET = False
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if env.get("GROUNDWORK_TRUST_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+TRUST_PROXY: bool = env.get("GROUNDWORK_TRUST_PROXY")
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# Files
+STATIC_URL = "static/"
+STATICFILES_DIRS = [ROOT / "static"]
+STATIC_ROOT = DATA_DIR / "static"
+MAX_UPLOAD_BYTES: int = env.get("GROUNDWORK_MAX_UPLOAD_MB") * 1_000_000
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(MEDIA_ROOT)}},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}  # fmt: skip
+
+# REST
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "web.drf.auth.ApiKeyAuthentication",
+        "web.drf.auth.TenantSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["web.drf.auth.ActionPermission"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [
+        "rest_framework.parsers.JSONParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "web.drf.pages.Pagination",
+    "EXCEPTION_HANDLER": "web.drf.errors.exception_handler",
+    "PAGE_SIZE": 50,
+    "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Groundwork",
+    "DESCRIPTION": "Collections, search and cited chat of one workspace. Authenticate with an API key: `Authorization: Bearer <key>`.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": [],
+    "SERVE_AUTHENTICATION": [],
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {},
+}
+
+# Jobs
+BROKER: str = env.get("GROUNDWORK_BROKER")
+JOB_LEASE_S: int = env.get("GROUNDWORK_JOB_LEASE_S")
+LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
+RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
+INGEST_SECONDS: int = env.get("GROUNDWORK_INGEST_SECONDS")
+INGEST_MEMORY_MB: int = env.get("GROUNDWORK_INGEST_MEMORY_MB")
+_TASK_TIMEOUT = INGEST_SECONDS * 3 + 60  # one document: read, embed and index
+Q_CLUSTER = {
+    "name": "groundwork",
+    "workers": env.get("GROUNDWORK_WORKERS"),
+    "timeout": _TASK_TIMEOUT,
+    "retry": _TASK_TIMEOUT + 60,
+    "recycle": 1_000_000_000,  # a worker carries live chat runs; it is never recycled under them
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "catch_up": False,
+    "label": "Queue",
+    "orm": "default",
+    "poll": 0.5,
+    "bulk": 1,
+    **({"broker_class": "jobs.broker.NotifyBroker"} if BROKER == "notify" else {}),
+}
+if BROKER == "redis":
+    Q_CLUSTER.pop("orm")
+    Q_CLUSTER["redis"] = env.get("GROUNDWORK_REDIS_URL")
+
+# Models
+EMBEDDER: str = env.get("GROUNDWORK_EMBEDDER")
+DEFAULT_MODEL: str = env.get("GROUNDWORK_DEFAULT_MODEL")
+
+# Mail
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+DEFAULT_FROM_EMAIL: str = env.get("GROUNDWORK_EMAIL_FROM")
+if env.get("GROUNDWORK_EMAIL_URL"):
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    globals().update(env.email_settings(env.get("GROUNDWORK_EMAIL_URL")))
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+SILENCED_SYSTEM_CHECKS = [
+    "fields.W342",  # ChunkTerms.chunk: a foreign key that is the primary key, as TenantForeignKey needs it
+]
+
+LOGGING = env.logging_settings(env.get("GROUNDWORK_LOG_LEVEL"), env.get("GROUNDWORK_LOG_FORMAT"))

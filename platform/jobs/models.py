@@ -1,0 +1,83 @@
+"""Background work as rows. The queue underneath only wakes a worker up; these rows are the truth."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from tenancy.models import TenantModel
+
+
+class JobStatus(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ACTIVE = (JobStatus.QUEUED, JobStatus.RUNNING)
+
+
+class Job(TenantModel):
+    """One piece of work. ``attempts`` is counted at each claim, so that a crash counts too; ``payload`` holds ids only.
+
+    While it runs, ``lease_expires_at`` is pushed forward by the worker's heartbeat; when it passes, another worker may
+    take the job over (``worker`` then changes, and the old one finds out at its next heartbeat).
+    """
+
+    kind = models.CharField(max_length=60)
+    payload = models.JSONField(default=dict)
+    lane = models.CharField(max_length=4, default="cpu")
+    status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED)
+    dedupe_key = models.CharField(max_length=120, blank=True)
+    topic = models.CharField(max_length=60, blank=True, help_text="Channel that is told about progress.")
+    user_id = models.BigIntegerField(null=True, help_text="On whose behalf it runs.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    max_attempts = models.PositiveSmallIntegerField(default=3)
+    worker = models.CharField(max_length=80, blank=True)
+    lease_expires_at = models.DateTimeField(null=True)
+    run_after = models.DateTimeField(db_default=Now())
+    progress_current = models.BigIntegerField(default=0)
+    progress_total = models.BigIntegerField(default=0)
+    progress_message = models.CharField(max_length=200, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_message = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(status__in=JobStatus.values), name="job_status_known"
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "kind", "dedupe_key"],
+                condition=models.Q(status__in=["queued", "running"]) & ~models.Q(dedupe_key=""),
+                name="job_one_active_per_dedupe_key",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["status", "run_after"], name="job_queue", condition=models.Q(status="queued")),
+            models.Index(
+                fields=["lease_expires_at"], name="job_leases", condition=models.Q(status="running")
+            ),
+            models.Index(fields=["tenant", "-created_at"], name="job_tenant_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} #{self.pk} ({self.status})"
+
+
+class Worker(models.Model):
+    """A worker command that is alive; ``/readyz`` looks for a fresh ``seen_at``."""
+
+    name = models.CharField(max_length=80, unique=True)
+    started_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    processes = models.PositiveSmallIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,49 @@
+"""Who asks: a person, an API key, or the platform itself, always within one tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from basics.errors import Denied
+from tenancy.permissions import ACTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The one value every service and selector takes to decide what is allowed.
+
+    Attributes:
+        kind: user, api_key, or system (jobs and commands of an operator).
+        tenant_id: the only tenant this actor exists in.
+        user_id: the person, or the person on whose behalf a key or job acts; None for the system alone.
+        actions: everything this actor may do; a key's are the intersection of its scopes and its maker's role.
+    """
+
+    kind: Literal["user", "api_key", "system"]
+    tenant_id: int
+    actions: frozenset[str]
+    user_id: int | None = None
+    api_key_id: int | None = None
+    role: str = ""
+    name: str = field(default="", compare=False)
+
+    def can(self, action: str) -> bool:
+        """Tell whether the action is allowed; an action that is in no table is a programming error."""
+        if action not in ACTIONS:
+            raise ValueError(f"unknown action {action!r}")
+        return action in self.actions
+
+    def require(self, action: str) -> None:
+        """Raise Denied unless the action is allowed."""
+        if not self.can(action):
+            raise Denied(
+                "permission_denied",
+                f"You may not do this here: it needs the right “{action}”. Ask an owner of the workspace.",
+                data={"action": action},
+            )
+
+
+def system_actor(tenant_id: int, user_id: int | None = None) -> Actor:
+    """Return the actor of commands and jobs that no person's role limits."""
+    return Actor("system", tenant_id, ACTIONS, user_id=user_id, role="system", name="system")

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class TenancyConfig(AppConfig):
+    name = "tenancy"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.walls")
+
+
+def _walls_after_migrate(sender: Any, using: str, **kwargs: Any) -> None:
+    """Raise the walls once per migrate, when the last app has its tables."""
+    from django.apps import apps
+    from django.db import connections
+
+    from tenancy.walls import raise_walls
+
+    # The signal is sent for apps with a models module only, in the order of INSTALLED_APPS.
+    if sender is [a for a in apps.get_app_configs() if a.models_module is not None][-1]:
+        raise_walls(connections[using])

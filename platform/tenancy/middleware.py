@@ -1,0 +1,87 @@
+"""Put each request into the scope of one tenant, taken from the URL and from nothing else.
+
+``/t/<slug>/...`` needs a signed-in member of that tenant: others get 404, so that a workspace's existence is not told.
+``/admin/...`` opens every tenant to superusers and one owned tenant to an owner. Anything else runs without a tenant.
+API requests under ``/api/`` find their tenant in ``web.drf`` (key or session).
+
+The scope is a context variable: it follows the request into threads and tasks, but a streaming body is sent after this
+middleware has ended, so a stream enters the scope itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+from urllib.parse import quote
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.decorators import sync_and_async_middleware
+
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.selectors import membership_find, owned_tenants, user_actor
+
+TENANT_PATH = re.compile(r"^/t/(?P<slug>[-a-z0-9_]{1,40})/")
+
+
+def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | None]:
+    """Find the scope of a request; a response is returned instead when it may not go on."""
+    request.tenant = request.membership = request.actor = request.admin_tenant = None
+    if match := TENANT_PATH.match(request.path_info):
+        if not request.user.is_authenticated:
+            if request.headers.get("HX-Request"):
+                response = HttpResponse(status=401)
+                response["HX-Redirect"] = reverse("account_login")
+                return nullcontext(), response
+            target = f"{reverse('account_login')}?next={quote(request.get_full_path())}"
+            return nullcontext(), HttpResponseRedirect(target)
+        membership = membership_find(user=request.user, slug=match["slug"])
+        if membership is None:
+            raise Http404
+        membership.user = request.user
+        request.membership = membership
+        request.tenant = membership.tenant
+        request.actor = user_actor(membership)
+        return tenant_scope(membership.tenant_id), None
+    if request.path_info.startswith("/admin/") and request.user.is_authenticated:
+        if request.user.is_superuser and request.user.is_active:
+            return platform_scope(), None
+        tenants = owned_tenants(user=request.user)
+        chosen = request.session.get("admin_tenant")
+        tenant = next((t for t in tenants if t.pk == chosen), tenants[0] if tenants else None)
+        if tenant is not None:
+            request.admin_tenant = tenant
+            return tenant_scope(tenant.pk), None
+    return nullcontext(), None
+
+
+@sync_and_async_middleware
+def tenant_from_url(
+    get_response: Callable[[HttpRequest], Any],
+) -> Callable[[HttpRequest], Any]:
+    """Middleware: see the module's text."""
+    if iscoroutinefunction(get_response):
+        inner: Callable[[HttpRequest], Awaitable[HttpResponse]] = get_response
+
+        async def middleware(request: HttpRequest) -> HttpResponse:
+            scope, refusal = await sync_to_async(_enter)(request)
+            if refusal is not None:
+                return refusal
+            with scope:
+                return await inner(request)
+
+        markcoroutinefunction(middleware)
+        return middleware
+
+    def sync_middleware(request: HttpRequest) -> HttpResponse:
+        scope, refusal = _enter(request)
+        if refusal is not None:
+            return refusal
+        with scope:
+            response: HttpResponse = get_response(request)
+            return response
+
+    return sync_middleware

@@ -1,0 +1,54 @@
+"""Which role may do what. One table; nothing outside it grants anything."""
+
+from __future__ import annotations
+
+VIEWER, MEMBER, ADMIN, OWNER = "viewer", "member", "admin", "owner"
+
+_VIEWER = frozenset(
+    {
+        "tenant.read",
+        "collection.read",
+        "search.run",
+        "conversation.read",
+        "conversation.write",
+        "run.read",
+        "model.read",
+        "tool.run",
+    }
+)
+_MEMBER = _VIEWER | {"collection.write", "document.write", "member.read"}
+_ADMIN = _MEMBER | {
+    "collection.delete",
+    "member.manage",
+    "key.manage",
+    "credential.manage",
+    "audit.read",
+}
+_OWNER = _ADMIN | {"tenant.manage", "admin.site"}
+
+ROLE_ACTIONS: dict[str, frozenset[str]] = {
+    VIEWER: _VIEWER,
+    MEMBER: _MEMBER,
+    ADMIN: _ADMIN,
+    OWNER: _OWNER,
+}
+ACTIONS: frozenset[str] = _OWNER
+
+# What an API key may be given. People's and keys' administration stays with people.
+KEY_SCOPES: frozenset[str] = _MEMBER | {"collection.delete", "audit.read"}
+
+
+def expand_scopes(scopes: list[str]) -> frozenset[str]:
+    """Return the actions that API key scopes stand for; ``collection.*`` means all of that noun.
+
+    Raises:
+        ValueError: a scope names no action a key may have; the message lists the known ones.
+    """
+    actions: set[str] = set()
+    for scope in scopes:
+        noun, dot, verb = scope.partition(".")
+        found = {a for a in KEY_SCOPES if a == scope or (verb == "*" and a.startswith(noun + dot))}
+        if not found:
+            raise ValueError(f"unknown scope {scope!r}; known: {', '.join(sorted(KEY_SCOPES))}")
+        actions |= found
+    return frozenset(actions)

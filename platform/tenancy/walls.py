@@ -1,0 +1,165 @@
+"""Walls between tenants, raised in the database after every migrate: no wall, no grant.
+
+For each ``TenantModel`` table: row-level security enabled and forced, one policy for the application's role (its own
+tenant, by the bare ``current_setting`` form, whose value the planner sees), one for the platform role (every row), the
+composite foreign keys of ``TenantForeignKey``; and only then the rights to read and write it. A new table is walled
+without its author doing anything, and one that is not walled cannot be used at all.
+
+No role needs BYPASSRLS, so this runs on managed Postgres too. Needs PostgreSQL 16 or later (GRANT ... WITH SET).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from django.apps import apps
+from django.db import DatabaseError, models
+
+from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
+from tenancy.fields import TenantForeignKey
+from tenancy.models import TenantModel
+
+POLICY = "tenant_isolation"
+PLATFORM_POLICY = "platform_access"
+PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
+_ON_DELETE_CODE = {"CASCADE": "c", "SET NULL": "n", "RESTRICT": "r"}
+
+
+def tenant_models() -> list[type[TenantModel]]:
+    """Return every concrete, managed model that belongs to a tenant."""
+    return [
+        m
+        for m in apps.get_models(include_auto_created=True)
+        if issubclass(m, TenantModel) and m._meta.managed and not m._meta.proxy
+    ]
+
+
+def tenant_foreign_keys(model: type[models.Model]) -> list[TenantForeignKey]:
+    """Return the fields of a model that need a composite constraint."""
+    return [f for f in model._meta.local_fields if isinstance(f, TenantForeignKey)]
+
+
+def constraint_name(model: type[models.Model], field: TenantForeignKey) -> str:
+    """Return the composite constraint's name (PostgreSQL cuts names at 63 bytes)."""
+    return f"{model._meta.db_table}_{field.column}_wall"[-63:]
+
+
+def raise_walls(connection: Any) -> None:
+    """Bring roles, policies, composite keys and grants to what the models say. Idempotent.
+
+    Raises:
+        DatabaseError: the login role may not create roles; the statements an operator must run stand in docs/running.md.
+    """
+    with as_login_role(), connection.cursor() as cursor:
+        _roles(cursor)
+        existing = set(connection.introspection.table_names(cursor))
+        walled = [m for m in tenant_models() if m._meta.db_table in existing]
+        for model in walled:
+            _secure(cursor, model._meta.db_table)
+        for model in walled:
+            for field in tenant_foreign_keys(model):
+                _bind(cursor, model, field)
+        for model in walled:
+            rights = "SELECT, INSERT" if model.append_only else "SELECT, INSERT, UPDATE, DELETE"
+            _grant(cursor, [model._meta.db_table], rights)
+        _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
+        cursor.execute(
+            f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}"
+        )
+
+
+def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> list[str]:
+    """Tables of known models without a tenant; a table that no model knows gets no rights."""
+    behind = {m._meta.db_table for m in walled}
+    known = {m._meta.db_table for m in apps.get_models(include_auto_created=True)}
+    return sorted((existing & known) - behind)
+
+
+def _roles(cursor: Any) -> None:
+    """Create the two roles and let the login role become them.
+
+    Roles are the whole server's: two databases migrated at once (parallel tests) race here, and the loser retries.
+    """
+    for attempt in range(8):
+        try:
+            for role in (APP_ROLE, PLATFORM_ROLE):
+                cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
+                if not cursor.fetchone():
+                    cursor.execute(f"CREATE ROLE {role} NOLOGIN")
+                inherit = role == PLATFORM_ROLE  # migrations of the login role see every row
+                cursor.execute(
+                    """SELECT 1 FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
+                       JOIN pg_roles u ON u.oid = m.member
+                       WHERE r.rolname = %s AND u.rolname = current_user
+                         AND m.set_option AND m.inherit_option = %s""",
+                    [role, inherit],
+                )
+                if not cursor.fetchone():
+                    cursor.execute(
+                        f"GRANT {role} TO CURRENT_USER WITH SET TRUE, INHERIT {str(inherit).upper()}"
+                    )
+            cursor.execute(f"GRANT USAGE ON SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
+            return
+        except DatabaseError:
+            if attempt == 7 or cursor.connection.info.transaction_status != 0:
+                raise
+            time.sleep(0.05 * 2**attempt)
+
+
+def _secure(cursor: Any, table: str) -> None:
+    cursor.execute(
+        "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = %s::regclass",
+        [f'public."{table}"'],
+    )
+    if not cursor.fetchone()[0]:
+        cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY')
+        cursor.execute(f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY')
+    for policy, role, predicate in (
+        (POLICY, APP_ROLE, PREDICATE),
+        (PLATFORM_POLICY, PLATFORM_ROLE, "true"),
+    ):
+        cursor.execute(
+            "SELECT 1 FROM pg_policies WHERE schemaname='public' AND tablename=%s AND policyname=%s",
+            [table, policy],
+        )
+        if not cursor.fetchone():
+            cursor.execute(
+                f'CREATE POLICY {policy} ON "{table}" TO {role} '
+                f"USING ({predicate}) WITH CHECK ({predicate})"
+            )
+
+
+def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> None:
+    table, column = model._meta.db_table, field.column
+    target = field.related_model._meta.db_table
+    key = field.target_field.column
+    name = constraint_name(model, field)
+    cursor.execute(
+        "SELECT confdeltype FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
+        [name, f'public."{table}"'],
+    )
+    row = cursor.fetchone()
+    if row and row[0] == _ON_DELETE_CODE[field.db_on_delete]:
+        return
+    if row:
+        cursor.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
+    unique = f"{target}_tenant_key"[-63:]
+    cursor.execute(
+        "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
+        [unique, f'public."{target}"'],
+    )
+    if not cursor.fetchone():
+        cursor.execute(f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
+    action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
+    cursor.execute(
+        f'ALTER TABLE "{table}" ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '
+        f'REFERENCES "{target}" (tenant_id, {key}) ON DELETE {action}'
+    )
+
+
+def _grant(cursor: Any, tables: list[str], rights: str) -> None:
+    if tables:
+        names = ", ".join(f'"{t}"' for t in tables)
+        cursor.execute(f"GRANT {rights} ON {names} TO {APP_ROLE}, {PLATFORM_ROLE}")

@@ -1,0 +1,66 @@
+"""Who calls the API, and may they: deny by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from rest_framework import exceptions, permissions
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.request import Request
+
+from tenancy.selectors import api_key_authenticate, membership_find, user_actor
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """``Authorization: Bearer gw_<prefix>_<secret>``: the key names its tenant."""
+
+    keyword = "Bearer"
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        header = request.headers.get("Authorization", "")
+        if not header:
+            return None
+        keyword, _, key = header.partition(" ")
+        if keyword.lower() != self.keyword.lower() or not key.strip():
+            raise exceptions.AuthenticationFailed("Use the header “Authorization: Bearer <API key>”.")
+        found = api_key_authenticate(key=key.strip())
+        if found is None:
+            raise exceptions.AuthenticationFailed(
+                "This API key is unknown, revoked or expired. Make a new one under Settings, API keys."
+            )
+        request._request.tenant, request._request.actor = found  # type: ignore[attr-defined]
+        return found[1], found[1]
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword
+
+
+class TenantSessionAuthentication(SessionAuthentication):
+    """A signed-in person; the header ``X-Tenant: <slug>`` (or ``?tenant=``) says in which workspace."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        found = super().authenticate(request)
+        if found is None:
+            return None
+        slug = request.headers.get("X-Tenant", "") or request.query_params.get("tenant", "")
+        if not slug:
+            raise exceptions.ParseError("Say which workspace: header X-Tenant or ?tenant=.")
+        membership = membership_find(user=found[0], slug=slug)
+        if membership is None:
+            raise Http404
+        membership.user = found[0]
+        request._request.tenant = membership.tenant  # type: ignore[attr-defined]
+        request._request.actor = user_actor(membership)  # type: ignore[attr-defined]
+        return found[0], user_actor(membership)
+
+
+class ActionPermission(permissions.BasePermission):
+    """Allow what the view's ``actions`` names for this method and the actor may do; deny all else."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        actor = getattr(request._request, "actor", None)
+        if actor is None:
+            return False
+        action = getattr(view, "actions", {}).get(request.method)
+        return action is not None and actor.can(action)

@@ -1,0 +1,72 @@
+"""Edge middleware: a request id on every answer and log line, and one way to show a refusal."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import sync_and_async_middleware
+
+from basics.errors import DomainError
+from web.errors import error_response
+
+_SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}$")
+
+
+@sync_and_async_middleware
+def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Give each request an id (a sane ``X-Request-ID`` of a proxy is kept) and bind it to the log."""
+
+    def before(request: Any) -> str:
+        given = request.headers.get("X-Request-ID", "")
+        request.request_id = given if _SAFE_ID.match(given) else uuid.uuid4().hex
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request.request_id)
+        return str(request.request_id)
+
+    if iscoroutinefunction(get_response):
+
+        async def middleware(request: HttpRequest) -> HttpResponse:
+            ident = before(request)
+            response: HttpResponse = await get_response(request)
+            response["X-Request-ID"] = ident
+            return response
+
+        markcoroutinefunction(middleware)
+        return middleware
+
+    def sync_middleware(request: HttpRequest) -> HttpResponse:
+        ident = before(request)
+        response: HttpResponse = get_response(request)
+        response["X-Request-ID"] = ident
+        return response
+
+    return sync_middleware
+
+
+class _DomainErrors:
+    """Turn a ``DomainError`` of a view into an answer a person can use."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, DomainError):
+            return error_response(request, exception)
+        return None
+
+
+domain_errors = _DomainErrors

@@ -1,0 +1,61 @@
+"""Fixtures of every test: the embedded database, the cast, and a network that refuses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_socket import socket_allow_hosts
+
+from tests.cast import Cast, make_cast
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the embedded database once, in the process that hands out the work; workers inherit its URL."""
+    if os.environ.get("DATABASE_URL") or hasattr(config, "workerinput"):
+        return
+    from config.embedded import EmbeddedPostgres
+
+    server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]))
+    server.start()
+    os.environ["DATABASE_URL"] = server.url
+    config.add_cleanup(server.stop)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Point Django at the database that ``pytest_configure`` started (settings were read before it)."""
+    from config import env
+    from django.db import connections
+
+    chosen = env.database_settings(os.environ["DATABASE_URL"], pool=False)
+    settings = connections["default"].settings_dict
+    settings.update({k: chosen[k] for k in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback() -> Any:
+    """Refuse every address but loopback: a test that reaches for the network fails."""
+    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+    yield
+    from pytest_socket import _remove_restrictions
+
+    _remove_restrictions()
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    return make_cast()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real documents; a test that needs it is skipped where it is absent."""
+    path = Path(os.environ.get("GROUNDWORK_SHARED_DATA") or ROOT.parent / "shared" / "data")
+    if not path.is_dir():
+        pytest.skip("real documents not found: set GROUNDWORK_SHARED_DATA to their folder")
+    return path
