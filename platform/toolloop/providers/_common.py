@@ -1,0 +1,299 @@
+"""What every adapter needs: lazy SDK import, ids, arguments, deadlines, and a history cut into exchanges."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import json
+import re
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+
+CONNECT_TIMEOUT_S: Final = 10.0
+
+_T = TypeVar("_T")
+_WIRE_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Keywords that strict modes are known to accept; a schema with any other is sent as not strict.
+_STRICT_KEYWORDS: Final = frozenset(
+    {
+        "type",
+        "title",
+        "description",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+    }
+)
+
+
+def import_sdk(module: str, package: str) -> ModuleType:
+    """Import a provider's SDK when it is first needed.
+
+    Raises:
+        ConfigurationError: when the package is not installed, with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as exc:
+        raise ConfigurationError(
+            f"The package {package!r} is needed for this provider and is not installed "
+            f"(missing module: {exc.name}). Install it with: pip install {package}"
+        ) from exc
+
+
+def require_key(provider: str, api_key: str) -> str:
+    """Return the key without surrounding blanks; raise ConfigurationError when there is none."""
+    key = api_key.strip()
+    if not key:
+        raise ConfigurationError(f"Provider {provider!r} needs an API key.")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigurationError(
+            f"The API key of provider {provider!r} holds characters that cannot be sent; copy it again."
+        )
+    return key
+
+
+def checked_base_url(url: str) -> str:
+    """Return a base URL without trailing slash; raise ConfigurationError unless it is http(s) with a host."""
+    cleaned = url.strip().rstrip("/")
+    try:
+        parts = urlsplit(cleaned)
+        _ = parts.port
+    except ValueError as exc:
+        raise ConfigurationError(f"Base URL {cleaned!r} cannot be read: {exc}") from exc
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigurationError(
+            f"Base URL {cleaned!r} must begin with http:// or https:// and name a host."
+        )
+    return cleaned
+
+
+def digest(value: str, length: int = 32) -> str:
+    """Hash an identifier before it leaves the house, so that a provider cannot read it."""
+    return hashlib.sha256(value.encode()).hexdigest()[:length]
+
+
+def account_of(provider: str, base_url: str, api_key: str) -> str:
+    """Name an account without revealing its key: native turns are echoed only to the account that wrote them."""
+    return digest(f"{provider}\n{base_url}\n{api_key}", 16)
+
+
+def new_call_id() -> str:
+    """Make an id for a call that came without one; it is stored with the turn, so replays keep it."""
+    return f"call_{uuid.uuid4().hex[:24]}"
+
+
+def wire_id(call_id: str) -> str:
+    """Return the id if every provider accepts its form, else a stable replacement of 29 characters."""
+    return call_id if _WIRE_ID.fullmatch(call_id) else f"call_{digest(call_id, 24)}"
+
+
+def parse_arguments(raw: str) -> tuple[dict[str, Any] | None, str]:
+    """Parse the arguments a model wrote.
+
+    Returns:
+        The arguments and "", or None and what is wrong with them, worded for the model. Nothing at all counts as
+        an empty object, which is how several servers write a call without arguments.
+    """
+    if not raw.strip():
+        return {}, ""
+    try:
+        value = json.loads(raw)
+    except ValueError as exc:
+        return None, f"the arguments are not valid JSON: {exc}"
+    except RecursionError:
+        return None, "the arguments are nested too deeply"
+    if not isinstance(value, dict):
+        return None, f"the arguments must be a JSON object, not {_json_type(value)}"
+    return value, ""
+
+
+def raw_arguments(value: object) -> str:
+    """Return arguments as the text they should have come as; some servers send the object itself."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def make_call(call_id: str, name: str, raw: str) -> ToolCall:
+    """Build a ToolCall from what came over the wire; ``problem`` is set when it cannot be executed."""
+    arguments, problem = parse_arguments(raw)
+    if not name:
+        problem = problem or "the call names no tool"
+    return ToolCall(call_id or new_call_id(), name, arguments, raw, problem)
+
+
+def is_strict_schema(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema meets the strict modes: closed objects, every property required, known keywords only."""
+    if not set(schema) <= _STRICT_KEYWORDS:
+        return False
+    if "object" in _as_list(schema.get("type")) or "properties" in schema:
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(properties) != set(schema.get("required", ())):
+            return False
+    children: list[Any] = [
+        *schema.get("properties", {}).values(),
+        *schema.get("$defs", {}).values(),
+        *schema.get("anyOf", ()),
+    ]
+    if "items" in schema:
+        children.append(schema["items"])
+    return all(isinstance(child, Mapping) and is_strict_schema(child) for child in children)
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return a JSON object as it is and anything else, None above all, as an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: object) -> list[dict[str, Any]]:
+    """Return the JSON objects of a list; anything else counts as an empty list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def string(value: object) -> str:
+    """Return a string as it is and anything else as ""."""
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int:
+    """Return a token count as an int; None, booleans and nonsense count as 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return max(0, int(value))
+
+
+class Until(AsyncIterator[_T]):
+    """Iterate a stream until it ends or the event loop's clock passes ``deadline``.
+
+    The timeout covers only the waiting for the next item, never the consumer's own time between two items. A class
+    and no generator, so that an abandoned iteration leaves nothing for the garbage collector to close.
+    """
+
+    def __init__(self, source: AsyncIterator[_T], deadline: float) -> None:
+        self._source = source
+        self._deadline = deadline
+
+    async def __anext__(self) -> _T:
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await anext(self._source)
+        except TimeoutError:
+            raise timed_out() from None
+
+
+def timed_out() -> ProviderUnavailable:
+    """Return the error for a call that used up its time."""
+    return ProviderUnavailable(
+        "The model did not finish within the time allowed for this call.", code="provider_timeout"
+    )
+
+
+def cut_stream(provider: str) -> ProviderUnavailable:
+    """Return the error for a stream that ended before the provider said so."""
+    return ProviderUnavailable(
+        f"The answer of {provider} ended before it was complete.", code="stream_cut"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A turn with the results of its calls, in call order.
+
+    Attributes:
+        calls: the calls that have a result; a call without one is left out, as every provider refuses a history
+            with an unanswered call.
+        whole: every call of the turn is answered, so its native form may be echoed.
+    """
+
+    turn: Turn
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...]
+    whole: bool
+
+
+def exchanges(messages: Sequence[Message]) -> Iterator[UserMessage | Exchange]:
+    """Cut a history into user messages and exchanges.
+
+    Raises:
+        BadRequest: when a result answers no call of the turn before it.
+    """
+    index = 0
+    while index < len(messages):
+        message = messages[index]
+        index += 1
+        if isinstance(message, UserMessage):
+            yield message
+        elif isinstance(message, Turn):
+            answers: dict[str, ToolResult] = {}
+            while index < len(messages):
+                result = messages[index]
+                if not isinstance(result, ToolResult):
+                    break
+                answers[result.call_id] = result
+                index += 1
+            yield _exchange(message, answers)
+        else:
+            raise BadRequest(_ORPHAN.format(message.call_id))
+
+
+def native_items(
+    turn: Turn, *, provider: str, model: str, account: str
+) -> list[dict[str, Any]] | None:
+    """Return the turn's native items if this provider, model and account wrote them, else None."""
+    if turn.native and (turn.provider, turn.model, turn.account) == (provider, model, account):
+        return turn.native
+    return None
+
+
+def arguments_json(call: ToolCall) -> str:
+    """Return a call's arguments as a JSON object; "{}" when the model wrote something else."""
+    return json.dumps(call.arguments or {}, ensure_ascii=False)
+
+
+def joined(*pieces: str, separator: str = ": ") -> str:
+    """Join the pieces that are not empty."""
+    return separator.join(piece for piece in pieces if piece)
+
+
+_ORPHAN: Final = "The history holds a result for call {!r}, which the turn before it did not make."
+
+
+def _exchange(turn: Turn, answers: dict[str, ToolResult]) -> Exchange:
+    known = {call.id for call in turn.tool_calls}
+    for call_id in answers:
+        if call_id not in known:
+            raise BadRequest(_ORPHAN.format(call_id))
+    calls = tuple(call for call in turn.tool_calls if call.id in answers)
+    results = tuple(answers[call.id] for call in calls)
+    return Exchange(turn, calls, results, whole=len(calls) == len(turn.tool_calls))
+
+
+def _as_list(value: object) -> Iterable[object]:
+    return value if isinstance(value, list) else (value,)
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, list):
+        return "an array"
+    return "a string" if isinstance(value, str) else "a number"

@@ -1,0 +1,17 @@
+"""xAI over its Responses API: the wire of OpenAI with two fields named otherwise."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from toolloop.providers.openai import OpenAIProvider
+
+
+class XAIProvider(OpenAIProvider):
+    """Adapter for xAI; arguments as for ``OpenAIProvider``."""
+
+    name = "xai"
+    default_base_url: ClassVar[str] = "https://api.x.ai/v1"
+    _user_field: ClassVar[str] = "user"
+    # The ``instructions`` field is not supported there; a system item is.
+    _system_field: ClassVar[str | None] = None
