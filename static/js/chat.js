@@ -1,0 +1,230 @@
+// The conversation page: composer, optimistic send, drafts, following the growing text, citations.
+// Sending itself is htmx (hx-post on #composer); this file adds what the markup cannot say.
+
+const $ = (id) => document.getElementById(id);
+const form = $("composer"), box = form.elements.text, msgs = $("msgs"), turns = $("turns"), problem = $("composer-error");
+const touch = matchMedia("(pointer: coarse)");
+
+// --- drafts: one per conversation, saved as typed ---------------------------------------------
+const DRAFT = `gw.draft.${form.dataset.draft}`;
+const store = (text) => {
+  try { if (text) localStorage.setItem(DRAFT, text); else localStorage.removeItem(DRAFT); }
+  catch { /* storage refused: the draft lives in the page only */ }
+};
+if (!box.value) {
+  try { box.value = localStorage.getItem(DRAFT) ?? ""; } catch { /* as above */ }
+}
+let saving;
+box.addEventListener("input", () => { clearTimeout(saving); saving = setTimeout(() => store(box.value), 200); });
+addEventListener("pagehide", () => { clearTimeout(saving); store(box.value || (sent.busy ? sent.text : "")); });
+
+// --- keys: Enter sends, Shift+Enter breaks the line; on touch, Enter breaks; never while an IME composes ---
+box.addEventListener("keydown", (e) => {
+  if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.keyCode === 229 || touch.matches) return;
+  e.preventDefault();
+  if (!live() && !sent.busy) form.requestSubmit();
+});
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape" || e.defaultPrevented || e.isComposing) return;
+  if (document.querySelector("dialog[open], [popover]:popover-open")) return; // Esc closes those first
+  stop();
+});
+const live = () => turns?.querySelector("[data-live]");
+function stop() { live()?.querySelector("[data-stop]")?.click(); }
+form.querySelector(".stop").addEventListener("click", stop);
+
+// --- sending -----------------------------------------------------------------------------------
+// One id per message, kept until the server has taken it: a retry after a lost answer is the same message.
+const sent = { id: "", text: "", busy: false, bubble: null };
+
+form.addEventListener("htmx:config:request", (e) => {
+  if (e.target !== form) return;
+  const text = box.value.trim();
+  if (!text || live() || sent.busy) return e.preventDefault();
+  if (!sent.id || sent.text !== text) sent.id = crypto.randomUUID?.() ?? uuid();
+  sent.text = text;
+  e.detail.ctx.request.body.set("client_id", sent.id);
+  e.detail.ctx.request.body.set("text", text);
+});
+/** A version 4 UUID where crypto.randomUUID is missing (plain http off loopback). */
+function uuid() {
+  const b = crypto.getRandomValues(new Uint8Array(16));
+  b[6] = (b[6] & 0x0f) | 0x40;
+  b[8] = (b[8] & 0x3f) | 0x80;
+  return [...b].map((x, i) => ([4, 6, 8, 10].includes(i) ? "-" : "") + x.toString(16).padStart(2, "0")).join("");
+}
+form.addEventListener("htmx:before:request", (e) => {
+  if (e.target !== form) return;
+  sent.busy = true;
+  problem.replaceChildren();
+  box.value = "";
+  $("hello")?.setAttribute("hidden", "");
+  sent.bubble = document.createElement("div");
+  sent.bubble.className = "turn";
+  sent.bubble.id = "turn-9999999999999"; // sorts last until the stored turn takes its place
+  const user = document.createElement("div"), line = document.createElement("span");
+  user.className = "user pending";
+  user.textContent = sent.text;
+  line.className = "row xs muted";
+  line.innerHTML = `<svg class="i s spin" aria-hidden="true"><use href="${form.dataset.spinner}"/></svg>Sending`;
+  user.append(line);
+  sent.bubble.append(user);
+  turns.append(sent.bubble);
+  anchor(sent.bubble);
+});
+form.addEventListener("htmx:before:swap", (e) => {
+  if (e.target !== form || (e.detail.ctx.response?.status ?? 0) >= 400) return;
+  sent.bubble?.remove(); // in the same task as the swap, so that nothing jumps
+  sent.accepted = true;
+});
+form.addEventListener("htmx:finally:request", (e) => {
+  if (e.target !== form) return;
+  const ctx = e.detail.ctx, status = ctx.response?.status ?? 0;
+  sent.busy = false;
+  if (status >= 200 && status < 400) {
+    Object.assign(sent, { id: "", text: "", bubble: null });
+    store(box.value);
+    const last = turns.lastElementChild;
+    if (last) anchor(last);
+    for (const s of document.querySelectorAll(".srcset[data-active]")) s.removeAttribute("data-active");
+    return;
+  }
+  sent.bubble?.remove();
+  if (!box.value) box.value = sent.text; // nothing typed is ever lost
+  store(box.value);
+  if (!turns.childElementCount) $("hello")?.removeAttribute("hidden");
+  const alert = document.createElement("div"), text = document.createElement("p"), retry = document.createElement("button");
+  alert.className = "alert bad";
+  alert.setAttribute("role", "alert");
+  text.className = "grow";
+  text.textContent = `Not sent. ${gw.errorText(ctx)}`;
+  retry.type = "submit";
+  retry.className = "btn sm";
+  retry.setAttribute("form", "composer");
+  retry.textContent = "Retry";
+  alert.append(text, retry);
+  problem.replaceChildren(alert);
+  box.focus();
+});
+for (const b of document.querySelectorAll("[data-start]")) {
+  b.addEventListener("click", () => { box.value = b.dataset.start; box.focus(); store(box.value); });
+}
+document.addEventListener("click", (e) => {
+  const retry = e.target.closest("[data-ask-again]"); // a failed answer: the question goes back into the composer
+  if (!retry) return;
+  box.value = retry.closest(".turn").querySelector(".user").textContent.trim();
+  box.focus();
+  if (retry.dataset.askAgain === "send") form.requestSubmit();
+  else form.elements.model?.showPicker?.();
+});
+
+// --- following: only while at the end; any upward move of the reader ends it at once -----------
+const jump = $("jump");
+let follow = true, ours = -1;
+const gap = () => msgs.scrollHeight - msgs.clientHeight - msgs.scrollTop;
+function scrollTo(top) { msgs.scrollTop = top; ours = msgs.scrollTop; last = ours; }
+function toEnd() { scrollTo(msgs.scrollHeight); }
+/** Put a turn's question at the top and leave it there: a long answer is read from its start. */
+function anchor(turn) {
+  follow = false;
+  scrollTo(turn.offsetTop - 24);
+  seen();
+}
+function seen() { if (jump) jump.hidden = gap() < 80; }
+let last = 0;
+if (msgs) {
+  msgs.addEventListener("scroll", () => {
+    const top = msgs.scrollTop;
+    if (Math.abs(top - ours) > 1) { // not our own doing: the reader's hand
+      if (top < last - 1) follow = false;
+      else if (gap() < 24) follow = true;
+    }
+    last = top;
+    seen();
+  }, { passive: true });
+  for (const name of ["wheel", "touchmove"]) {
+    msgs.addEventListener(name, (e) => { if (!(e.deltaY > 0)) follow = false; ours = -1; }, { passive: true });
+  }
+  new ResizeObserver(() => { if (follow) toEnd(); seen(); }).observe(turns);
+  jump?.addEventListener("click", () => { follow = true; toEnd(); seen(); });
+  toEnd();
+}
+
+// --- citations: preview on hover and focus, the source panel on click ---------------------------
+const refs = $("refs"), pop = $("cite-pop");
+const cardOf = (cite) => $(`src-${cite.dataset.cite}`); // data-cite = "<run>-<number>"
+function preview(cite) {
+  const card = cardOf(cite);
+  if (!card) return;
+  const title = document.createElement("b"), where = document.createElement("span"), quote = document.createElement("p");
+  title.textContent = card.querySelector("[data-name]").textContent;
+  where.className = "muted xs";
+  where.textContent = card.querySelector("[data-where]").textContent;
+  quote.textContent = card.querySelector(".quote").textContent;
+  pop.replaceChildren(title, where, quote);
+  pop.showPopover();
+  const at = cite.getBoundingClientRect(), own = pop.getBoundingClientRect();
+  const above = at.top - own.height - 8;
+  pop.style.left = `${Math.max(12, Math.min(at.left - 20, innerWidth - own.width - 12))}px`;
+  pop.style.top = `${above > 8 ? above : at.bottom + 8}px`;
+}
+const hide = () => { if (pop?.matches(":popover-open")) pop.hidePopover(); };
+function pin(cite) {
+  hide();
+  const card = cardOf(cite);
+  if (!card) return;
+  for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.contains(card));
+  for (const c of document.querySelectorAll("button.cite[aria-expanded=true]")) c.removeAttribute("aria-expanded");
+  cite.setAttribute("aria-expanded", "true");
+  openRefs();
+  for (const other of card.parentElement.querySelectorAll("details[open]")) if (other !== card) other.open = false;
+  card.open = true;
+  card.scrollIntoView({ block: "start" });
+}
+function openRefs() { if (getComputedStyle(refs).display === "none") refs.showPopover(); }
+document.addEventListener("click", (e) => {
+  const cite = e.target.closest("button.cite[data-cite]");
+  if (cite) return pin(cite);
+  const all = e.target.closest("[data-show-sources]"); // "4 sources" under an answer
+  if (!all) return;
+  for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.id === all.dataset.showSources);
+  openRefs();
+});
+for (const [show, away] of [["pointerover", "pointerout"], ["focusin", "focusout"]]) {
+  document.addEventListener(show, (e) => {
+    const cite = e.target.closest?.("button.cite[data-cite]");
+    if (cite && e.pointerType !== "touch") preview(cite);
+  });
+  document.addEventListener(away, (e) => { if (e.target.closest?.("button.cite")) hide(); });
+}
+msgs?.addEventListener("scroll", hide, { passive: true });
+
+// --- copy an answer: its text with markers, then its sources -----------------------------------
+document.addEventListener("click", async (e) => {
+  const button = e.target.closest("[data-copy-answer]");
+  if (!button) return;
+  const id = button.dataset.copyAnswer, copy = $(`r${id}-blocks`).cloneNode(true);
+  for (const c of copy.querySelectorAll(".cite")) c.replaceWith(` [${c.textContent.trim()}]`);
+  copy.className = "vh"; // laid out, so that innerText keeps the line breaks
+  document.body.append(copy);
+  const text = [...copy.children].map((b) => b.innerText.trim()).join("\n\n");
+  copy.remove();
+  const sources = [...document.querySelectorAll(`#sources-${id} .src`)].map((s) =>
+    `[${s.dataset.n}] ${s.querySelector("[data-name]").textContent.trim()}, ${s.querySelector("[data-where]").textContent.trim()}`);
+  const whole = sources.length ? `${text}\n\nSources\n${sources.join("\n")}` : text;
+  try { await navigator.clipboard.writeText(whole); gw.announce("Answer copied"); }
+  catch { gw.toast("Copying was refused by the browser."); }
+});
+
+// --- the scope menu opens above its button -------------------------------------------------------
+const scope = $("scope-menu");
+scope?.addEventListener("toggle", (e) => {
+  if (e.newState !== "open") return;
+  const at = document.querySelector("[popovertarget=scope-menu]").getBoundingClientRect();
+  scope.style.left = `${Math.max(12, Math.min(at.left, innerWidth - scope.offsetWidth - 12))}px`;
+  scope.style.top = `${Math.max(12, at.top - scope.offsetHeight - 8)}px`;
+});
+scope?.querySelector("[data-scope-local]")?.addEventListener("change", (e) => { // no conversation yet to tell
+  const names = [...e.currentTarget.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
+  $("scope-label").textContent = names.length ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "") : "All collections";
+});
