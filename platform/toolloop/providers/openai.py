@@ -206,7 +206,6 @@ class OpenAIProvider:
             stop = _INCOMPLETE.get(detail or "max_output_tokens", "error")
         elif reader.refused and not calls:
             stop, detail = "refusal", "refusal"
-        cut = stop != "tools" and bool(calls)
         return Turn(
             provider=self.name,
             model=model,
@@ -215,8 +214,8 @@ class OpenAIProvider:
             tool_calls=calls,
             stop=stop,
             stop_detail=detail,
-            # A truncated call must not be echoed, nor a refusal be held against the rest of the conversation.
-            native=items if reliable and items and not cut and stop != "refusal" else None,
+            # What was cut short must not be echoed, nor a refusal be held against the rest of the conversation.
+            native=items if reliable and items and stop in {"end", "tools"} else None,
             usage=_usage(mapping(response.get("usage"))),
             request_id=request_id or string(response.get("id")),
             account=self._wire.account,

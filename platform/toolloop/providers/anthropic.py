@@ -1,0 +1,434 @@
+"""Anthropic over the Messages API. Wire facts: https://platform.claude.com/docs/en/api/messages.
+
+Always streamed, and read as raw events: the SDK's helper costs twice the time and completes truncated tool JSON into
+something that looks valid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from toolloop.events import (
+    ProviderEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStarted,
+    TurnFinished,
+)
+from toolloop.messages import StopReason, ToolCall, Turn, Usage, UserMessage
+from toolloop.providers._common import (
+    CONNECT_TIMEOUT_S,
+    Exchange,
+    Until,
+    account_of,
+    checked_base_url,
+    cut_stream,
+    digest,
+    exchanges,
+    import_sdk,
+    is_strict_schema,
+    joined,
+    make_call,
+    mapping,
+    native_items,
+    number,
+    require_key,
+    string,
+    timed_out,
+    wire_id,
+)
+from toolloop.providers._failures import normalised_errors
+from toolloop.providers.base import ModelRequest, ToolSpec
+from toolloop.providers.profiles import Profile, profile_for
+
+if TYPE_CHECKING:
+    import httpx2
+
+_BASE_URL: Final = "https://api.anthropic.com"
+# The API demands an output limit. Unknown models get one that all of them accept.
+_DEFAULT_MAX_TOKENS: Final = 32_000
+_UNKNOWN_MAX_TOKENS: Final = 8_192
+_MIN_THINKING_BUDGET: Final = 1_024
+_THINKING_BUDGETS: Final = {"low": 2_048, "medium": 8_192, "high": 16_384}
+_DRAIN_S: Final = 0.25
+_STOPS: Final[dict[str, StopReason]] = {
+    "max_tokens": "length",
+    "pause_turn": "pause",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "context",
+}
+
+
+class AnthropicProvider:
+    """Adapter for the Messages API.
+
+    Args:
+        api_key: the account's key.
+        base_url: without "/v1"; None for the official one. The environment is never read.
+        http_client: used and closed by this adapter instead of an own one.
+        account: key of the native echo; derived from URL and key when empty.
+
+    Raises:
+        ConfigurationError: for a missing key, an unusable URL or a missing SDK.
+    """
+
+    name: str = "anthropic"
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        base_url: str | None = None,
+        http_client: httpx2.AsyncClient | None = None,
+        account: str = "",
+    ) -> None:
+        self._sdk = import_sdk("anthropic", "anthropic")
+        self._key = require_key(self.name, api_key)
+        url = checked_base_url(base_url or _BASE_URL)
+        self.account = account or account_of(self.name, url, self._key)
+        self._client = self._sdk.AsyncAnthropic(
+            api_key=self._key,
+            base_url=url,
+            max_retries=0,
+            http_client=http_client,
+            open_telemetry=False,  # spans come from the loop, which knows what may be recorded
+        )
+
+    async def aclose(self) -> None:
+        """Close the HTTP client and every open stream with it."""
+        await self._client.close()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """Call the model once; see ``toolloop.providers.base.Provider``."""
+        import httpx2
+
+        deadline = asyncio.get_running_loop().time() + request.timeout_s
+        timeout = httpx2.Timeout(
+            request.timeout_s, connect=min(request.timeout_s, CONNECT_TIMEOUT_S)
+        )
+        body = self._body(request)
+        with normalised_errors(self.name, self._key):
+            try:
+                async with asyncio.timeout_at(deadline):
+                    stream = await self._client.post(
+                        "/v1/messages",
+                        cast_to=object,
+                        body=body,
+                        options={"timeout": timeout},
+                        stream=True,
+                        stream_cls=self._sdk.AsyncStream[object],
+                    )
+            except TimeoutError:
+                raise timed_out() from None
+            try:
+                reader = _Reader()
+                async for event in Until(stream, deadline):
+                    for delta in reader.read(mapping(event)):
+                        yield delta
+                    if reader.done:
+                        break
+                if not reader.done:
+                    raise cut_stream(self.name)
+                turn = self._turn(reader, request, stream.response.headers.get("request-id", ""))
+                # Only a body read to its end frees its connection; the turn is complete whatever happens now.
+                with suppress(TimeoutError, httpx2.HTTPError, self._sdk.APIError, ValueError):
+                    async with asyncio.timeout(_DRAIN_S):
+                        async for _ in stream:
+                            pass
+            finally:
+                await stream.close()
+        yield TurnFinished(turn)
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        profile = profile_for(self.name, request.model)
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": _max_tokens(request, profile),
+            "messages": self._messages(request),
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system}]
+        forced = bool(request.tools) and request.tool_choice == "required"
+        forced = forced and profile.forced_tool_choice
+        if request.tools:
+            body["tools"] = [_tool(spec, profile) for spec in request.tools]
+            choice = {"required": "any" if forced else "auto", "none": "none"}
+            body["tool_choice"] = {"type": choice.get(request.tool_choice, "auto")}
+        effort = request.options.get("effort")
+        effort = effort if effort in profile.efforts else None
+        # The API refuses thinking together with a forced call.
+        if not forced:
+            _add_thinking(body, profile, effort)
+        if effort and profile.thinking == "adaptive":
+            body["output_config"] = {"effort": effort}
+        temperature = request.options.get("temperature")
+        if (
+            temperature is not None
+            and profile.allows_temperature(effort)
+            and "thinking" not in body
+        ):
+            body["temperature"] = temperature
+        if request.cache_key:
+            # Marks the last cacheable block, so that the next step reads this one's prefix.
+            body["cache_control"] = {"type": "ephemeral"}
+        if request.user_key:
+            body["metadata"] = {"user_id": digest(request.user_key)}
+        return body
+
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for part in exchanges(request.messages):
+            if isinstance(part, UserMessage):
+                _push(messages, "user", [{"type": "text", "text": part.text}])
+                continue
+            native = native_items(
+                part.turn, provider=self.name, model=request.model, account=self.account
+            )
+            echo = native is not None and part.whole
+            blocks = native if native is not None and echo else _assistant_blocks(part)
+            _push(messages, "assistant", blocks)
+            _push(messages, "user", _result_blocks(part, echo))
+        return messages
+
+    def _turn(self, reader: _Reader, request: ModelRequest, request_id: str) -> Turn:
+        calls = tuple(reader.calls)
+        stop = _STOPS.get(reader.stop_reason, "tools" if calls else "end")
+        # What was cut short may end in a block without signature or input, which the API refuses to see again.
+        replayable = reader.faithful and stop in {"end", "tools", "pause"}
+        return Turn(
+            provider=self.name,
+            model=request.model,
+            text=reader.text,
+            reasoning=reader.reasoning,
+            tool_calls=calls,
+            stop=stop,
+            stop_detail=reader.stop_detail,
+            native=reader.blocks if replayable and reader.blocks else None,
+            usage=reader.usage(),
+            request_id=request_id or reader.response_id,
+            account=self.account,
+        )
+
+
+class _Reader:
+    """Fold the raw events of one message; ``text`` is always exactly what was yielded as deltas."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.reasoning = ""
+        self.blocks: list[dict[str, Any]] = []
+        self.calls: list[ToolCall] = []
+        self.stop_reason = ""
+        self.stop_detail = ""
+        self.response_id = ""
+        self.done = False
+        # False once something came that could not be rebuilt exactly: an altered echo would be refused.
+        self.faithful = True
+        self._usage: dict[str, Any] = {}
+        self._block: dict[str, Any] = {}
+        self._raw = ""
+        self._previous_kind = ""
+
+    def read(self, event: dict[str, Any]) -> list[ProviderEvent]:
+        """Take one event and return the deltas it means."""
+        kind = event.get("type")
+        if kind == "content_block_delta":
+            return self._delta(mapping(event.get("delta")))
+        if kind == "content_block_start":
+            return self._begin(mapping(event.get("content_block")))
+        if kind == "content_block_stop":
+            return self._end()
+        if kind == "message_start":
+            message = mapping(event.get("message"))
+            self.response_id = string(message.get("id"))
+            self._count(message.get("usage"))
+        elif kind == "message_delta":
+            delta = mapping(event.get("delta"))
+            details = mapping(delta.get("stop_details"))
+            self.stop_reason = string(delta.get("stop_reason")) or self.stop_reason
+            self.stop_detail = joined(
+                self.stop_reason,
+                string(details.get("category")),
+                string(details.get("explanation")),
+            )
+            self._count(event.get("usage"))
+        elif kind == "message_stop":
+            self.done = True
+        return []
+
+    def usage(self) -> Usage:
+        """Return the usage; Anthropic counts cached input apart from the rest."""
+        data = self._usage
+        read = number(data.get("cache_read_input_tokens"))
+        written = number(data.get("cache_creation_input_tokens"))
+        details = mapping(data.get("output_tokens_details"))
+        return Usage(
+            input_total=number(data.get("input_tokens")) + read + written,
+            cached_read=read,
+            cache_write=written,
+            output_total=number(data.get("output_tokens")),
+            reasoning=number(details.get("thinking_tokens")),
+            requests=1,
+        )
+
+    def _count(self, usage: object) -> None:
+        # message_delta repeats the counts cumulatively, some of them as null
+        self._usage |= {key: value for key, value in mapping(usage).items() if value is not None}
+
+    def _begin(self, block: dict[str, Any]) -> list[ProviderEvent]:
+        self._block = dict(block)
+        self._raw = ""
+        kind = block.get("type")
+        if kind == "tool_use":
+            return [ToolCallStarted(string(block.get("id")), string(block.get("name")))]
+        if kind == "text":
+            return self._add_text(string(block.get("text")))
+        if kind == "thinking":
+            return self._add_reasoning(string(block.get("thinking")))
+        return []
+
+    def _delta(self, delta: dict[str, Any]) -> list[ProviderEvent]:
+        kind = delta.get("type")
+        block = self._block
+        if kind == "text_delta":
+            text = string(delta.get("text"))
+            block["text"] = string(block.get("text")) + text
+            return self._add_text(text)
+        if kind == "thinking_delta":
+            thinking = string(delta.get("thinking"))
+            block["thinking"] = string(block.get("thinking")) + thinking
+            return self._add_reasoning(thinking)
+        if kind == "signature_delta":
+            block["signature"] = string(block.get("signature")) + string(delta.get("signature"))
+            return []
+        if kind == "input_json_delta":
+            piece = string(delta.get("partial_json"))
+            self._raw += piece
+            is_call = block.get("type") == "tool_use" and piece
+            return [ToolArgumentsDelta(string(block.get("id")), piece)] if is_call else []
+        if kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+            return []
+        self.faithful = False
+        return []
+
+    def _end(self) -> list[ProviderEvent]:
+        block = self._block
+        self._block = {}
+        kind = string(block.get("type"))
+        self._previous_kind = kind
+        if kind == "tool_use":
+            self._end_call(block)
+        elif self._raw:
+            self.faithful = False  # the input of a server tool, which is never asked for here
+        # An empty text block comes back at times but may not be sent.
+        if block and not (kind == "text" and not block.get("text")):
+            self.blocks.append(block)
+        return []
+
+    def _end_call(self, block: dict[str, Any]) -> None:
+        if self._raw:
+            call = make_call(string(block.get("id")), string(block.get("name")), self._raw)
+            block["input"] = call.arguments if call.arguments is not None else {}
+        else:
+            given = block.get("input")
+            arguments = given if isinstance(given, dict) else {}
+            block["input"] = arguments
+            call = ToolCall(string(block.get("id")), string(block.get("name")), arguments)
+        self.faithful = self.faithful and call.arguments is not None
+        self.calls.append(call)
+
+    def _add_text(self, text: str) -> list[ProviderEvent]:
+        if not text:
+            return []
+        # Text blocks that follow one another are one text cut at its citations; others are apart.
+        if self.text and self._previous_kind not in {"", "text"}:
+            text = f"\n\n{text}"
+        self._previous_kind = "text"
+        self.text += text
+        return [TextDelta(text)]
+
+    def _add_reasoning(self, thinking: str) -> list[ProviderEvent]:
+        if not thinking:
+            return []
+        if self.reasoning and self._previous_kind:
+            thinking = f"\n\n{thinking}"
+        self._previous_kind = ""
+        self.reasoning += thinking
+        return [ReasoningDelta(thinking)]
+
+
+def _max_tokens(request: ModelRequest, profile: Profile) -> int:
+    cap = profile.max_output_tokens
+    if request.max_output_tokens is not None:
+        return request.max_output_tokens if cap is None else min(request.max_output_tokens, cap)
+    return _UNKNOWN_MAX_TOKENS if cap is None else min(cap, _DEFAULT_MAX_TOKENS)
+
+
+def _add_thinking(body: dict[str, Any], profile: Profile, effort: str | None) -> None:
+    if profile.thinking == "adaptive":
+        # By default the text of thinking blocks, which holds what is said between calls, comes back empty.
+        body["thinking"] = {"type": "adaptive", "display": "summarized"}
+    elif profile.thinking == "budget" and effort:
+        budget = min(_THINKING_BUDGETS[effort], body["max_tokens"] - 1)
+        if budget >= _MIN_THINKING_BUDGET:
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+
+
+def _tool(spec: ToolSpec, profile: Profile) -> dict[str, Any]:
+    tool: dict[str, Any] = {
+        "name": spec.name,
+        "description": spec.description,
+        "input_schema": spec.parameters,
+    }
+    if profile.strict_tools and is_strict_schema(spec.parameters):
+        tool["strict"] = True
+    return tool
+
+
+def _assistant_blocks(part: Exchange) -> list[dict[str, Any]]:
+    """Render a turn that is not echoed; a refused one leaves nothing, so that the refusal does not repeat itself."""
+    if part.turn.stop == "refusal":
+        return []
+    blocks: list[dict[str, Any]] = []
+    if part.turn.text.strip():
+        blocks.append({"type": "text", "text": part.turn.text.rstrip()})
+    blocks += [
+        {
+            "type": "tool_use",
+            "id": wire_id(call.id),
+            "name": call.name,
+            "input": call.arguments or {},
+        }
+        for call in part.calls
+    ]
+    return blocks
+
+
+def _result_blocks(part: Exchange, echo: bool) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for result in part.results:
+        block: dict[str, Any] = {
+            "type": "tool_result",
+            "tool_use_id": result.call_id if echo else wire_id(result.call_id),
+            "content": result.content,
+        }
+        if result.is_error:
+            block["is_error"] = True
+        blocks.append(block)
+    return blocks
+
+
+def _push(messages: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:
+    """Append blocks, joining them to the message before when the role is the same: roles must alternate."""
+    if not blocks:
+        return
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] = [*messages[-1]["content"], *blocks]
+    else:
+        messages.append({"role": role, "content": blocks})
