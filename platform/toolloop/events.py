@@ -48,6 +48,14 @@ class TurnFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class StepReset:
+    """Everything streamed of this step so far is void: the model is asked again for the same step."""
+
+    reason: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolRunning:
     """Execution of a complete, validated and permitted call begins (already journalled)."""
 
@@ -74,7 +82,17 @@ class LimitReached:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The last event of every run. ``text`` is the final answer (partial when stopped or failed)."""
+    """The last event of every run.
+
+    Attributes:
+        text: the final answer (partial when stopped or failed).
+        usage: tokens of the whole run, those of earlier attempts included.
+        stop: why the last turn ended, normalised (see ``messages.StopReason``).
+        limit: name of the field of ``Limits`` that ended the run, "" for none.
+        retryable: whether running again from the journal may succeed (failed runs only).
+        data: ``cost_usd`` (None when the price is unknown) and ``notes``, a list of sentences worth showing.
+        step: the last step of the run.
+    """
 
     status: Literal["completed", "stopped", "failed"]
     text: str
@@ -89,4 +107,4 @@ class RunFinished:
 
 
 ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
-Event = ProviderEvent | ToolRunning | ToolFinished | LimitReached | RunFinished
+Event = ProviderEvent | StepReset | ToolRunning | ToolFinished | LimitReached | RunFinished

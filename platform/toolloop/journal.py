@@ -1,11 +1,17 @@
-"""Where the loop writes what it is about to do and what it did, so that a killed run can go on."""
+"""Where the loop writes what it is about to do and what it did, so that a killed run can go on.
+
+The loop calls a journal from one place, one call at a time, also while tools run in parallel. What a journal raises ends
+the run at once and reaches the caller of ``run_loop`` unchanged: a run that cannot be recorded must not go on.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolloop.messages import ToolCall, ToolResult, Turn
-from toolloop.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from toolloop.tools.tool import Tool
 
 
 class Journal(Protocol):
@@ -23,11 +29,17 @@ class Journal(Protocol):
         Returns:
             None to run it now, or the result to use instead: the stored one of an earlier attempt, or an error result
             (not permitted; a tool with side effects that was already started and whose outcome is unknown).
+            A result given here counts as stored: ``call_finished`` does not follow for it.
             ``tool`` is None for a name the toolset does not know; the loop answers those with an error by itself.
         """
 
-    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
-        """The call has ended, well or badly."""
+    async def call_finished(
+        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
+    ) -> None:
+        """The call has ended, well or badly.
+
+        Comes without ``call_started`` for a call that never ran: bad or truncated arguments, a limit, a stop.
+        """
 
 
 class NullJournal:
@@ -42,5 +54,7 @@ class NullJournal:
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         return None
 
-    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
+    async def call_finished(
+        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
+    ) -> None:
         return None

@@ -84,12 +84,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What a person (or the application on their behalf) said."""
+    """What a person (or the application on their behalf) said; ``notice`` marks what the loop itself added."""
 
     text: str
+    notice: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"role": "user", "text": self.text}
+        data: dict[str, Any] = {"role": "user", "text": self.text}
+        if self.notice:
+            data["notice"] = True
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +137,21 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer to one call. ``content`` is for the model; ``payload`` stays with the application (JSON)."""
+    """The answer to one call.
+
+    Attributes:
+        content: text for the model, cut at the run's output limit.
+        payload: JSON value for the application, always whole.
+        error_code: why ``is_error``: ``unknown_tool``, ``invalid_arguments``, ``truncated``, ``tool_error``,
+            ``exception``, ``timeout``, ``cancelled``, ``limit``, ``lost``, or a code of the journal's own.
+    """
 
     call_id: str
     name: str
     content: str
     is_error: bool = False
     payload: Any = None
+    error_code: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -149,6 +161,7 @@ class ToolResult:
             "content": self.content,
             "is_error": self.is_error,
             "payload": self.payload,
+            "error_code": self.error_code,
         }
 
 
@@ -159,7 +172,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
     """Rebuild the message that ``to_json`` wrote. Raises ValueError for an unknown role."""
     role = data.get("role")
     if role == "user":
-        return UserMessage(data["text"])
+        return UserMessage(data["text"], bool(data.get("notice")))
     if role == "tool":
         return ToolResult(
             data["call_id"],
@@ -167,6 +180,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
             data["content"],
             bool(data.get("is_error")),
             data.get("payload"),
+            data.get("error_code", ""),
         )
     if role == "assistant":
         return Turn(

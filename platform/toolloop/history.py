@@ -1,0 +1,68 @@
+"""Make a history fit for a model call, and find where a killed run has to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.tools.runtime import error_result
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A history taken apart where it stands.
+
+    Attributes:
+        messages: the history, each call of it answered, except those of ``turn``.
+        turn: the last turn when some of its calls are not answered, else None; it is the last of ``messages``.
+        answered: results of ``turn`` that are there already, by call id.
+    """
+
+    messages: list[Message]
+    turn: Turn | None
+    answered: dict[str, ToolResult]
+
+
+def lost_result(call: ToolCall) -> ToolResult:
+    """Answer a call of the past of which nobody knows how it ended."""
+    return error_result(call, "lost", f"No result of {call.name} was recorded.", severity="fatal")
+
+
+def history_open(history: Sequence[Message]) -> Opened:
+    """Split a history at its open end.
+
+    A provider refuses a history with an unanswered call, so a turn in the middle whose results are missing (an earlier
+    run was killed and never resumed) gets error results; results are put into call order.
+    """
+    messages: list[Message] = []
+    index = 0
+    while index < len(history):
+        message = history[index]
+        index += 1
+        messages.append(message)
+        if not isinstance(message, Turn) or not message.tool_calls:
+            continue
+        answered: dict[str, ToolResult] = {}
+        while index < len(history):
+            result = history[index]
+            if not isinstance(result, ToolResult):
+                break
+            answered[result.call_id] = result
+            index += 1
+        if index == len(history) and any(c.id not in answered for c in message.tool_calls):
+            return Opened(messages, message, answered)
+        messages.extend(answered.get(c.id) or lost_result(c) for c in message.tool_calls)
+    return Opened(messages, None, {})
+
+
+def own_turns(history: Sequence[Message], steps: int) -> list[Message]:
+    """Return the tail of a history that holds the last ``steps`` turns and their results: this run's own part."""
+    if steps <= 0:
+        return []
+    seen = 0
+    for index in range(len(history) - 1, -1, -1):
+        seen += isinstance(history[index], Turn)
+        if seen == steps:
+            return list(history[index:])
+    return list(history)

@@ -1,0 +1,319 @@
+"""The one tool-calling loop: model turn, tool calls, model turn, until the model is done or a limit is met."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+from toolloop.calls import CallRunner, Refusal
+from toolloop.events import (
+    Event,
+    LimitReached,
+    RunFinished,
+)
+from toolloop.history import history_open, own_turns
+from toolloop.interrupts import Interrupted, Interrupter
+from toolloop.journal import Journal, NullJournal
+from toolloop.limits import Limits
+from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.providers.base import ModelRequest, Provider
+from toolloop.providers.profiles import Profile, profile_for
+from toolloop.tools.runtime import BlockingRunner, run_in_thread
+from toolloop.tools.toolset import Toolset
+from toolloop.turns import TurnFailed, TurnRunner
+from toolloop.usage import Reserve, Spending
+
+_CUT_OFF = Refusal(
+    "truncated",
+    "This call was not run: your turn was cut off before it was complete, so its arguments cannot be trusted. "
+    "Call again with shorter arguments, or in several smaller calls.",
+)
+_NO_MORE_CALLS = Refusal("limit", "This call was not run: the run has met its limit.")
+_FINAL_NOTICE = (
+    "[This run has met its limit ({detail}). No more tools can be called. Answer now with what you have found, and say "
+    "what is missing.]"
+)
+
+
+def run_loop(
+    *,
+    provider: Provider,
+    model: str,
+    system: str,
+    history: Sequence[Message],
+    toolset: Toolset,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    journal: Journal = NullJournal(),  # noqa: B008 - holds no state
+    context: Mapping[str, Any] | None = None,
+    first_step: int = 0,
+    usage: Usage = Usage(),  # noqa: B008 - frozen
+    options: Mapping[str, Any] | None = None,
+    cache_key: str = "",
+    user_key: str = "",
+    stop: asyncio.Event | None = None,
+    profile: Profile | None = None,
+    run_blocking: BlockingRunner = run_in_thread,
+) -> AsyncGenerator[Event, None]:
+    """Answer the last message of a history, calling tools on the way.
+
+    Args:
+        provider: where turns come from; the caller closes it.
+        model: bare model name.
+        system: system prompt, "" for none.
+        history: messages, oldest first. One that ends in a turn with unanswered calls goes on with these.
+        toolset: what the model may call; asked anew before each turn.
+        limits: what the run may use.
+        journal: told of everything before and after it happens.
+        context: given to tools as ``ToolContext.data``.
+        first_step: number of this run's turns that the history already holds.
+        usage: tokens those turns used.
+        options, cache_key, user_key: see ``ModelRequest``.
+        stop: set it (in the loop's thread) to end the run: the provider's stream is closed and tools are cancelled
+            at once.
+        profile: facts about the model; looked up by its name when None.
+        run_blocking: runs the functions of blocking tools off the event loop.
+
+    Yields:
+        Events in the order in which things happen, ``RunFinished`` as the last. Failures of the provider or of tools are
+        events, not exceptions.
+
+    Raises:
+        asyncio.CancelledError: when the task is cancelled; the stream is closed and tools are cancelled by then.
+        Exception: what the journal raised.
+    """
+    template = ModelRequest(
+        model=model,
+        system=system,
+        messages=(),
+        options=options or {},
+        cache_key=cache_key,
+        user_key=user_key,
+    )
+    interrupter = Interrupter(stop)
+    spending = Spending(limits, profile or profile_for(provider.name, model))
+    turns = TurnRunner(
+        provider=provider,
+        limits=limits,
+        journal=journal,
+        interrupter=interrupter,
+        settle=spending.settle,
+    )
+    calls = CallRunner(
+        toolset=toolset,
+        limits=limits,
+        journal=journal,
+        interrupter=interrupter,
+        context=context or {},
+        run_blocking=run_blocking,
+    )
+    run = _Run(template, toolset, limits, interrupter, spending, turns, calls)
+    return run.events(history, first_step, usage)
+
+
+class _Run:
+    """State of one run."""
+
+    def __init__(
+        self,
+        template: ModelRequest,
+        toolset: Toolset,
+        limits: Limits,
+        interrupter: Interrupter,
+        spending: Spending,
+        turns: TurnRunner,
+        calls: CallRunner,
+    ) -> None:
+        self.template, self.toolset, self.limits = template, toolset, limits
+        self.interrupter, self.spending = interrupter, spending
+        self.turns, self.calls = turns, calls
+        self.history: list[Message] = []
+        self.step = 0
+        self.limit = ""
+        self.detail = ""
+        self.carried = ""  # Text of paused turns: the answer goes on in the next one.
+        self.deadline: float | None = None  # In the event loop's time.
+        self.notes: list[str] = []
+
+    async def events(
+        self, history: Sequence[Message], first_step: int, usage: Usage
+    ) -> AsyncGenerator[Event, None]:
+        """Run to the end; see ``run_loop``."""
+        if self.limits.max_seconds is not None:
+            self.deadline = asyncio.get_running_loop().time() + self.limits.max_seconds
+        opened = history_open(history)
+        self.history, self.step = opened.messages, first_step
+        own = own_turns(opened.messages, first_step)
+        self.spending.begin(usage, [message for message in own if isinstance(message, Turn)])
+        self.calls.count_past(own)
+        self.interrupter.open()
+        try:
+            async with aclosing(self._steps(opened.turn, opened.answered)) as steps:
+                async for event in steps:
+                    yield event
+        except Interrupted:
+            yield self._finished("stopped", stop="stopped")
+        except TurnFailed as failure:
+            yield self._finished(
+                "failed",
+                stop="error",
+                error_code=failure.code,
+                error_message=failure.message,
+                retryable=failure.retryable,
+            )
+        finally:
+            self.interrupter.close()
+
+    async def _steps(
+        self, open_turn: Turn | None, answered: Mapping[str, ToolResult]
+    ) -> AsyncGenerator[Event, None]:
+        if open_turn is not None:
+            following, self.step = self.step, max(0, self.step - 1)
+            self.turns.turn = open_turn
+            async with aclosing(self._answer(open_turn, answered, final=False)) as events:
+                async for event in events:
+                    yield event
+            self._next_step()
+            self.step = following
+        while True:
+            reserve = self._allowance()
+            final = bool(self.limit)
+            if final:
+                yield LimitReached(self.limit, self.detail, self.step)
+                reserve = self._reserve(final=True)
+                if reserve.limit:
+                    self.notes.append("There was no money left for a final answer.")
+                    yield self._finished("completed", stop="end")
+                    return
+            hard = self._hard_deadline()
+            request = self._request(reserve, hard, final=final)
+            soft = hard if final else self.deadline
+            try:
+                async with aclosing(
+                    self.turns.run(self.step, request, soft=soft, hard=hard)
+                ) as events:
+                    async for event in events:
+                        yield event
+            except Interrupted as interrupted:
+                if interrupted.cause == "stop":
+                    raise
+                if final or self.turns.partial:
+                    raise self._out_of_time() from None
+                self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
+                continue
+            turn = cast(Turn, self.turns.turn)
+            self.history.append(turn)
+            if turn.tool_calls:
+                async with aclosing(self._answer(turn, {}, final=final)) as events:
+                    async for event in events:
+                        yield event
+            goes_on = turn.stop == "pause" or (
+                bool(turn.tool_calls) and turn.stop not in ("refusal", "filter")
+            )
+            if final or not goes_on:
+                yield self._finished("completed", stop=turn.stop)
+                return
+            self._next_step()
+
+    def _next_step(self) -> None:
+        turn = cast(Turn, self.turns.turn)
+        self.carried = self.carried + turn.text if turn.stop == "pause" else ""
+        self.turns.clear()
+        self.step += 1
+
+    def _meet(self, limit: str, detail: str) -> None:
+        if limit and not self.limit:
+            self.limit, self.detail = limit, detail
+
+    def _allowance(self) -> Reserve:
+        """Check every limit before a model turn; the only place where they are."""
+        limits = self.limits
+        if self.interrupter.cause == "stop":
+            raise Interrupted("stop")
+        self._meet(self.calls.limit, self.calls.detail)
+        if self.step >= limits.max_steps:
+            self._meet("max_steps", f"{limits.max_steps} model turns were made")
+        if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
+            self._meet("max_seconds", f"{limits.max_seconds:g} s have passed")
+        reserve = Reserve()
+        if not self.limit:
+            reserve = self._reserve(final=False)
+            self._meet(reserve.limit, reserve.detail)
+        return reserve
+
+    def _reserve(self, *, final: bool) -> Reserve:
+        return self.spending.reserve(
+            system=self.template.system,
+            history=self.history,
+            tools=self.toolset.specs(),
+            final=final,
+        )
+
+    def _request(self, reserve: Reserve, end: float | None, *, final: bool) -> ModelRequest:
+        messages = list(self.history)
+        if final:
+            messages.append(UserMessage(_FINAL_NOTICE.format(detail=self.detail), notice=True))
+        now = asyncio.get_running_loop().time()
+        return replace(
+            self.template,
+            messages=messages,
+            tools=self.toolset.specs(),
+            tool_choice="none" if final else "auto",
+            max_output_tokens=reserve.max_output_tokens,
+            timeout_s=self.limits.request_timeout_s if end is None else max(0.1, end - now),
+        )
+
+    def _hard_deadline(self) -> float | None:
+        """Return when even an answer that is streaming ends; late tools do not eat the final answer's time."""
+        if self.deadline is None:
+            return None
+        return max(self.deadline, asyncio.get_running_loop().time()) + self.limits.final_seconds
+
+    async def _answer(
+        self, turn: Turn, answered: Mapping[str, ToolResult], *, final: bool
+    ) -> AsyncGenerator[Event, None]:
+        """Answer the turn's calls and append the results to the history."""
+        self.interrupter.deadline_set(None if final else self.deadline)
+        refusal = None
+        if final:
+            refusal = _NO_MORE_CALLS
+        elif turn.stop not in ("tools", "end", "pause"):
+            refusal = _CUT_OFF
+        async with aclosing(self.calls.answer(self.step, turn, answered, refusal)) as events:
+            async for event in events:
+                yield event
+        self.history.extend(self.calls.results)
+
+    def _out_of_time(self) -> TurnFailed:
+        self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
+        seconds = self.limits.total_seconds
+        return TurnFailed(
+            "deadline", f"The answer was not complete after {seconds:g} s.", retryable=True
+        )
+
+    def _finished(
+        self,
+        status: Literal["completed", "stopped", "failed"],
+        *,
+        stop: str,
+        error_code: str = "",
+        error_message: str = "",
+        retryable: bool = False,
+    ) -> RunFinished:
+        return RunFinished(
+            status=status,
+            text=self.carried + self.turns.text,
+            usage=self.spending.usage,
+            stop=stop,
+            limit=self.limit,
+            error_code=error_code,
+            error_message=error_message,
+            retryable=retryable,
+            data={
+                "cost_usd": self.spending.cost_usd,
+                "notes": [*self.spending.notes, *self.notes],
+            },
+            step=self.step,
+        )

@@ -1,0 +1,21 @@
+"""Tools: how to write them and how a run sees them."""
+
+from toolloop.tools.tool import (
+    Tool,
+    ToolContext,
+    ToolDefinitionError,
+    ToolError,
+    ToolOutput,
+    tool,
+)
+from toolloop.tools.toolset import Toolset
+
+__all__ = [
+    "Tool",
+    "ToolContext",
+    "ToolDefinitionError",
+    "ToolError",
+    "ToolOutput",
+    "Toolset",
+    "tool",
+]

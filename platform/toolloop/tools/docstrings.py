@@ -1,0 +1,87 @@
+"""Read a Google-style docstring: what the tool does, and one line of description a parameter."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+
+_SECTIONS = {
+    "args", "arguments", "parameters", "returns", "return", "raises", "yields", "example", "examples", "note", "notes",
+    "attributes", "see also", "warning", "warnings", "todo", "references",
+}  # fmt: skip
+_ARGS = {"args", "arguments", "parameters"}
+_SHOWN = {"note", "notes", "example", "examples", "warning", "warnings"}
+_ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """One entry of an Args section."""
+
+    type: str
+    text: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Docstring:
+    """Attributes: ``description`` for the model; ``parameters`` by name; ``has_args`` whether an Args section exists."""
+
+    description: str = ""
+    parameters: dict[str, Documented] = field(default_factory=dict)
+    has_args: bool = False
+    unreadable: tuple[str, ...] = ()
+
+
+def docstring_read(text: str | None) -> Docstring:
+    """Split a docstring.
+
+    Returns:
+        The description (everything before the first section, plus notes and examples, which are of use to a model),
+        and the Args entries. ``unreadable`` holds lines of the Args section that are no ``name: text`` entry.
+    """
+    if not text:
+        return Docstring()
+    kept: list[str] = []
+    entries: list[list[str]] = []
+    unreadable: list[str] = []
+    section, has_args, indent = "", False, -1
+    for line in inspect.cleandoc(text).splitlines():
+        header = line.rstrip().removesuffix(":").lower()
+        if line.rstrip().endswith(":") and not line.startswith(" ") and header in _SECTIONS:
+            section, indent = header, -1
+            has_args = has_args or section in _ARGS
+            if section in _SHOWN:
+                kept.append(line)
+        elif section in _ARGS and (line.startswith(" ") or not line.strip()):
+            if not line.strip():
+                continue
+            depth = len(line) - len(line.lstrip())
+            indent = depth if indent < 0 else indent
+            if depth > indent and entries:
+                entries[-1].append(line.strip())
+            elif _ENTRY.fullmatch(line.strip()):
+                entries.append([line.strip()])
+            else:
+                unreadable.append(line.strip())
+        else:
+            if section and line.strip() and not line.startswith(" "):
+                section = ""  # Unindented prose ends a section.
+            if not section or section in _SHOWN:
+                kept.append(line)
+    parameters = {}
+    for entry in entries:
+        match = _ENTRY.fullmatch(" ".join(entry))
+        if match is None:
+            unreadable.append(entry[0])
+            continue
+        name, written, description = match.groups()
+        parts = [part.strip() for part in (written or "").split(",")]
+        parameters[name] = Documented(
+            type=parts[0] if parts[0] != "optional" else "",
+            text=description.strip(),
+            optional="optional" in parts,
+        )
+    description = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return Docstring(description, parameters, has_args, tuple(unreadable))

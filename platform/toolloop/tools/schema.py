@@ -1,0 +1,349 @@
+"""From a function's type hints and docstring to the JSON Schema of its arguments.
+
+Understands str, int, float, bool, None, Any, Optional and unions, list, tuple, set, dict, Literal, Enum, TypedDict, pydantic
+models and ``Annotated`` (a string describes, pydantic's ``Field`` constrains). pydantic is looked at only when the
+application imported it.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import enum
+import inspect
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from toolloop.tools.docstrings import Docstring, Documented, docstring_read
+from toolloop.tools.tool import ToolContext, ToolDefinitionError
+
+Converter = Callable[[Any], Any]
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    None: {"type": "null"},
+    Any: {},
+    object: {},
+    list: {"type": "array"},
+    dict: {"type": "object"},
+}
+_SEQUENCES = (list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
+_SETS = (set, frozenset, collections.abc.Set)
+_MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_DOC_TYPES = {
+    "str": "string", "string": "string", "int": "integer", "integer": "integer", "float": "number", "number": "number",
+    "bool": "boolean", "boolean": "boolean", "list": "array", "dict": "object",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What ``signature_read`` found; the fields are those of ``Tool``."""
+
+    description: str
+    parameters: dict[str, Any]
+    converters: dict[str, Converter]
+    context_parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A type as JSON Schema, and what turns a valid JSON value into it (None: it already is one)."""
+
+    schema: dict[str, Any]
+    convert: Converter | None = None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the hints of one function; ``where`` names the parameter for errors, ``defs`` collects ``$defs``."""
+
+    function: str
+    where: str = ""
+    defs: dict[str, Any] = field(default_factory=dict)
+    open_types: list[Any] = field(default_factory=list)
+
+    def fail(self, text: str) -> ToolDefinitionError:
+        return ToolDefinitionError(f"{self.function}, parameter {self.where!r}: {text}")
+
+    def read(self, hint: Any) -> _Form:
+        if get_origin(hint) is Annotated:
+            return self._annotated(hint)
+        if isinstance(hint, collections.abc.Hashable) and hint in _PLAIN:
+            return _Form(dict(_PLAIN[hint]), _whole if hint is int else None)
+        alias = getattr(typing, "TypeAliasType", None)
+        if alias is not None and isinstance(hint, alias):
+            return self.read(hint.__value__)
+        origin, args = get_origin(hint), get_args(hint)
+        if origin is Literal:
+            return _Form(_enum_schema([a.value if isinstance(a, enum.Enum) else a for a in args]))
+        if origin in (Union, types.UnionType):
+            return self._union(args)
+        if origin in _SEQUENCES:
+            return self._sequence(args[0], list)
+        if origin in _SETS or hint in (set, frozenset):
+            form = self._sequence(
+                args[0] if args else Any, frozenset if origin is frozenset else set
+            )
+            return _Form({**form.schema, "uniqueItems": True}, form.convert)
+        if origin is tuple:
+            return self._tuple(args)
+        if origin in _MAPPINGS:
+            return self._mapping(args)
+        if isinstance(hint, type):
+            return self._class(hint)
+        raise self.fail(
+            f"{hint!r} has no JSON form; use str, int, list, dict, Literal, a TypedDict ..."
+        )
+
+    def _class(self, hint: type) -> _Form:
+        if issubclass(hint, enum.Enum):
+            return _Form(_enum_schema([member.value for member in hint]), hint)
+        if is_typeddict(hint):
+            return self._typed_dict(hint)
+        if _is_model(hint):
+            return self._pydantic(hint, hint)
+        raise self.fail(
+            f"{hint.__name__} has no JSON form; use str, int, list, dict, Literal, a TypedDict or a pydantic model"
+        )
+
+    def _annotated(self, hint: Any) -> _Form:
+        inner, *marks = get_args(hint)
+        texts = [mark for mark in marks if isinstance(mark, str)]
+        described = len(texts) == len(marks)
+        form = self.read(inner) if described else self._pydantic(hint, hint)
+        if texts:
+            return _Form({**form.schema, "description": " ".join(texts)}, form.convert)
+        return form
+
+    def _union(self, args: tuple[Any, ...]) -> _Form:
+        forms = [self.read(arg) for arg in args]
+        schema = {"anyOf": [form.schema for form in forms]}
+        if all(form.convert is None for form in forms):
+            return _Form(schema)
+        from toolloop.tools.validation import problems_find
+
+        def convert(value: Any) -> Any:
+            for form in forms:
+                if not problems_find(value, {**form.schema, "$defs": self.defs}):
+                    return form.convert(value) if form.convert else value
+            return value
+
+        return _Form(schema, convert)
+
+    def _sequence(self, item: Any, make: Callable[[Any], Any]) -> _Form:
+        form = self.read(item)
+        schema: dict[str, Any] = {"type": "array"}
+        if form.schema:
+            schema["items"] = form.schema
+        inner = form.convert
+        if inner is None:
+            return _Form(schema, None if make is list else make)
+        return _Form(schema, lambda value: make(inner(v) for v in value))
+
+    def _tuple(self, args: tuple[Any, ...]) -> _Form:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return self._sequence(args[0], tuple)
+        forms = [self.read(arg) for arg in args]
+        schema = {
+            "type": "array",
+            "prefixItems": [form.schema for form in forms],
+            "minItems": len(forms),
+            "maxItems": len(forms),
+        }
+        return _Form(
+            schema,
+            lambda value: tuple(
+                f.convert(v) if f.convert else v for f, v in zip(forms, value, strict=True)
+            ),
+        )
+
+    def _mapping(self, args: tuple[Any, ...]) -> _Form:
+        if args[0] is not str:
+            raise self.fail(
+                f"JSON keys are strings: use dict[str, ...] instead of dict[{args[0]}, ...]"
+            )
+        form = self.read(args[1])
+        schema: dict[str, Any] = {"type": "object"}
+        if form.schema:
+            schema["additionalProperties"] = form.schema
+        inner = form.convert
+        if inner is None:
+            return _Form(schema)
+        return _Form(schema, lambda value: {k: inner(v) for k, v in value.items()})
+
+    def _typed_dict(self, hint: type) -> _Form:
+        if hint in self.open_types:
+            raise self.fail(
+                f"{hint.__name__} contains itself; use a pydantic model for recursive data"
+            )
+        self.open_types.append(hint)
+        required: frozenset[str] = hint.__required_keys__  # type: ignore[attr-defined]
+        forms: dict[str, _Form] = {}
+        for name, item in get_type_hints(hint, include_extras=True).items():
+            plain = item
+            while get_origin(plain) in (typing.Required, typing.NotRequired):
+                plain = get_args(plain)[0]
+            forms[name] = self.read(plain)
+        self.open_types.pop()
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {name: form.schema for name, form in forms.items()},
+            "required": [name for name in forms if name in required],
+            "additionalProperties": False,
+        }
+        converters = {name: form.convert for name, form in forms.items() if form.convert}
+        if not converters:
+            return _Form(schema)
+        return _Form(
+            schema,
+            lambda value: {k: converters[k](v) if k in converters else v for k, v in value.items()},
+        )
+
+    def _pydantic(self, hint: Any, named: Any) -> _Form:
+        pydantic = sys.modules.get("pydantic")
+        if pydantic is None:
+            raise self.fail(
+                f"{named!r}: only strings and pydantic's Field are understood in Annotated"
+            )
+        try:
+            adapter = pydantic.TypeAdapter(hint)
+            schema: dict[str, Any] = adapter.json_schema()
+        except pydantic.errors.PydanticUserError as error:
+            raise self.fail(f"pydantic finds no JSON Schema for {named!r}: {error}") from error
+        for name, definition in schema.pop("$defs", {}).items():
+            if self.defs.setdefault(name, definition) != definition:
+                raise self.fail(f"two different types are named {name}: rename one")
+        schema.pop("title", None)
+        return _Form(schema, adapter.validate_python)
+
+
+def _whole(value: Any) -> Any:
+    """Make 5.0, which JSON Schema counts as an integer, the int that the function expects."""
+    return int(value) if isinstance(value, float) else value
+
+
+def _is_model(hint: type) -> bool:
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and issubclass(hint, pydantic.BaseModel)
+
+
+def _enum_schema(values: list[Any]) -> dict[str, Any]:
+    names = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+    kinds = sorted({names[type(value)] for value in values if type(value) in names})
+    schema: dict[str, Any] = {"enum": values}
+    if len(kinds) == 1:
+        schema = {"type": kinds[0], **schema}
+    return schema
+
+
+def signature_read(function: Callable[..., Any]) -> Signature:
+    """Read a function's signature and docstring.
+
+    Raises:
+        ToolDefinitionError: for a missing or unusable type hint, ``*args``, a docstring that names parameters the function
+            does not have, leaves some out, or states another type than the hint.
+    """
+    name = getattr(function, "__name__", repr(function))
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise ToolDefinitionError(
+            f"{name}: a type hint cannot be resolved ({error}); use types its module imports at run time"
+        ) from error
+    doc = docstring_read(function.__doc__)
+    reader = _Reader(name)
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    converters: dict[str, Converter] = {}
+    context = ""
+    for parameter in inspect.signature(function).parameters.values():
+        reader.where = parameter.name
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise reader.fail("a model cannot fill *args, **kwargs or positional-only parameters")
+        hint = hints.get(parameter.name)
+        if hint is None:
+            raise reader.fail("has no type hint")
+        if hint is ToolContext:
+            context = parameter.name
+            continue
+        form = reader.read(hint)
+        schema = form.schema
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+        elif (default := _json_default(parameter.default)) is not parameter.empty:
+            schema = {**schema, "default": default}
+        entry = doc.parameters.get(parameter.name)
+        if entry is not None:
+            _type_compare(reader, entry, schema, parameter.default is not parameter.empty)
+            if entry.text:
+                schema = {**schema, "description": entry.text}
+        properties[parameter.name] = schema
+        if form.convert is not None:
+            converters[parameter.name] = form.convert
+    _names_compare(name, doc, properties, context)
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+    if reader.defs:
+        parameters["$defs"] = reader.defs
+    return Signature(doc.description, parameters, converters, context)
+
+
+def _json_default(value: Any) -> Any:
+    value = value.value if isinstance(value, enum.Enum) else value
+    try:
+        json.dumps(value)
+    except TypeError:
+        # The default stays the function's own business; the model only needs to know that it may leave it out.
+        return inspect.Parameter.empty
+    return value
+
+
+def _type_compare(
+    reader: _Reader, entry: Documented, schema: Mapping[str, Any], has_default: bool
+) -> None:
+    wanted = _DOC_TYPES.get(entry.type)
+    options = {schema.get("type")} | {o.get("type") for o in schema.get("anyOf", ())}
+    if wanted and options != {None} and wanted not in options:
+        raise reader.fail(f"the docstring says {entry.type}, the type hint does not")
+    if entry.optional and not has_default:
+        raise reader.fail("the docstring says optional, but it has no default")
+
+
+def _names_compare(name: str, doc: Docstring, properties: Mapping[str, Any], context: str) -> None:
+    if doc.unreadable:
+        raise ToolDefinitionError(
+            f"{name}: this line of the docstring's Args is no 'name: text': {doc.unreadable[0]!r}"
+        )
+    unknown = [n for n in doc.parameters if n not in properties and n != context]
+    if unknown:
+        raise ToolDefinitionError(
+            f"{name}: the docstring describes {', '.join(unknown)}, which is no parameter"
+        )
+    if doc.has_args:
+        missing = [n for n, s in properties.items() if not s.get("description")]
+        if missing:
+            raise ToolDefinitionError(
+                f"{name}: the docstring's Args leave out {', '.join(missing)}"
+            )

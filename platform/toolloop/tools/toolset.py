@@ -1,0 +1,53 @@
+"""The tools one run may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from toolloop.providers.base import ToolSpec
+from toolloop.tools.tool import Tool, ToolDefinitionError
+
+
+class Toolset:
+    """An immutable, ordered set of tools with unique names.
+
+    The order is the order in which providers see the tools; keep it stable, so that prompt caches hit.
+
+    Raises:
+        ToolDefinitionError: when two tools have one name.
+    """
+
+    __slots__ = ("_by_name", "_specs")
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._by_name: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._by_name:
+                raise ToolDefinitionError(f"two tools are named {tool.name!r}: rename one")
+            self._by_name[tool.name] = tool
+        self._specs = tuple(tool.spec() for tool in self._by_name.values())
+
+    def get(self, name: str) -> Tool | None:
+        """Return the tool of that name, or None."""
+        return self._by_name.get(name)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Return what a provider is told; the loop asks before every model turn."""
+        return self._specs
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in order."""
+        return tuple(self._by_name)
+
+    def filtered(self, predicate: Callable[[Tool], bool]) -> Toolset:
+        """Return a toolset of those tools for which ``predicate`` is true."""
+        return Toolset(tool for tool in self._by_name.values() if predicate(tool))
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name

@@ -1,0 +1,153 @@
+"""Get one model turn from a provider: stream it, ask again after errors that may pass, end it when time is up."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import random
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from typing import cast
+
+from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable, ToolloopError
+from toolloop.events import Event, ProviderEvent, StepReset, TextDelta, TurnFinished
+from toolloop.interrupts import Interrupted, Interrupter
+from toolloop.journal import Journal
+from toolloop.limits import Limits
+from toolloop.messages import Turn, Usage
+from toolloop.providers.base import ModelRequest, Provider
+
+logger = logging.getLogger(__name__)
+
+
+class TurnFailed(Exception):
+    """A model turn that will not be had; carries what ``RunFinished`` says about it."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.code, self.message, self.retryable = code, message, retryable
+
+
+class TurnRunner:
+    """Makes the model calls of one run.
+
+    Args:
+        settle: told the usage of every call that came to its end, also of one that is asked again.
+
+    Attributes:
+        turn: the turn of the current step, once it is complete.
+        partial: text deltas streamed in the current step.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: Provider,
+        limits: Limits,
+        journal: Journal,
+        interrupter: Interrupter,
+        settle: Callable[[Usage], None],
+    ) -> None:
+        self._provider, self._limits, self._journal = provider, limits, journal
+        self._interrupter, self._settle = interrupter, settle
+        self._error: ProviderError | None = None
+        self._visible = False
+        self.turn: Turn | None = None
+        self.partial: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """Return the step's text, as far as it has come."""
+        return "".join(self.partial) if self.turn is None else self.turn.text
+
+    def clear(self) -> None:
+        """Forget the current step."""
+        self.turn = None
+        self.partial.clear()
+
+    async def run(
+        self, step: int, request: ModelRequest, *, soft: float | None, hard: float | None
+    ) -> AsyncGenerator[Event, None]:
+        """Stream one turn into ``self.turn``.
+
+        Args:
+            step: number for the events.
+            request: the model call.
+            soft: time of the event loop until which something must be visible.
+            hard: time until which the turn must be complete once something is.
+
+        Yields:
+            The provider's events; ``StepReset`` before streaming anew what was visible already.
+
+        Raises:
+            Interrupted: stopped, or out of time.
+            TurnFailed: no turn will be had.
+        """
+        await self._journal.turn_started(step)
+        failures = 0
+        while True:
+            self._interrupter.deadline_set(soft)
+            self._error, self._visible = None, False
+            stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(request))
+            try:
+                while (event := await self._advance(stream)) is not None:
+                    if not self._visible:
+                        self._visible = True
+                        self._interrupter.deadline_set(hard)
+                    if isinstance(event, TextDelta):
+                        self.partial.append(event.text)
+                    yield event if step == 0 else replace(event, step=step)
+            finally:
+                await stream.aclose()
+            if self.turn is not None:
+                await self._journal.turn_finished(step, self.turn)
+                yield TurnFinished(self.turn, step)
+                return
+            failures += 1
+            error = self._error or ProviderUnavailable("the stream ended before its turn")
+            await self._wait(error, failures, soft)
+            if self._visible:
+                self.partial.clear()
+                yield StepReset(error.code, step)
+
+    async def _advance(self, stream: AsyncGenerator[ProviderEvent, None]) -> ProviderEvent | None:
+        """Return the next delta, or None at the end: then ``turn`` or ``_error`` is set, or the stream broke off."""
+        try:
+            event = await self._interrupter.run(functools.partial(anext, stream, None))
+        except Interrupted:
+            raise
+        except ProviderError as error:
+            self._error = error
+            return None
+        except ToolloopError as error:
+            raise TurnFailed(error.code, str(error), retryable=False) from error
+        except Exception as error:
+            logger.exception("provider %s broke its contract", self._provider.name)
+            text = f"The {self._provider.name} adapter failed ({type(error).__name__})."
+            raise TurnFailed("internal_error", text, retryable=False) from error
+        if not isinstance(event, TurnFinished):
+            return event
+        self._settle(event.turn.usage)
+        if event.turn.stop == "error":
+            self._error = MalformedResponse(event.turn.stop_detail or "the turn is unusable")
+        else:
+            self.turn = event.turn
+        return None
+
+    async def _wait(self, error: ProviderError, failures: int, deadline: float | None) -> None:
+        """Wait before another attempt, or raise ``TurnFailed`` when there shall be none."""
+        limits = self._limits
+        failed = TurnFailed(error.code, str(error), retryable=error.retryable)
+        if not error.retryable or failures > limits.max_retries:
+            raise failed from error
+        if error.retry_after_s is not None:
+            delay = error.retry_after_s
+        else:
+            longest = min(limits.retry_max_s, limits.retry_min_s * 2 ** (failures - 1))
+            delay = longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+        now = asyncio.get_running_loop().time()
+        if delay > (limits.request_timeout_s if deadline is None else deadline - now):
+            raise failed from error
+        logger.info("model call failed (%s), attempt %d in %.1f s", error.code, failures + 1, delay)
+        await self._interrupter.run(functools.partial(asyncio.sleep, delay))

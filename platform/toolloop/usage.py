@@ -1,0 +1,152 @@
+"""Tokens and money of one run: reserved before each model call, settled after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolloop.limits import Limits
+from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.providers.base import ToolSpec
+from toolloop.providers.profiles import Profile
+
+_BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
+_TOKENS_PER_MESSAGE = 8
+_LEAST_OUTPUT = 256  # A turn that may write less than this is not worth its input.
+_FINAL_OUTPUT = 1024
+_UNKNOWN_OUTPUT_CAP = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Whether a model call fits: ``limit`` is "" when it does, and ``max_output_tokens`` is what it may write."""
+
+    limit: str = ""
+    detail: str = ""
+    max_output_tokens: int | None = None
+
+
+class Spending:
+    """Counts what a run uses and decides before each call whether it still fits.
+
+    Args:
+        limits: the run's limits.
+        profile: facts about the model, for its prices and output cap.
+    """
+
+    def __init__(self, limits: Limits, profile: Profile) -> None:
+        self._limits = limits
+        self._profile = profile
+        self._context = 0  # Tokens the provider counted for the history up to the last turn.
+        self.usage = Usage()
+        self.cost_usd: float | None = 0.0
+        self.begin(Usage(), ())
+
+    def begin(self, usage: Usage, turns: Sequence[Turn]) -> None:
+        """Take over what earlier attempts used.
+
+        Args:
+            usage: their tokens.
+            turns: their turns as far as known; these are priced one by one, because price tiers depend on the size
+                of each prompt.
+        """
+        self.usage = usage
+        known = sum((turn.usage for turn in turns), Usage())
+        lost = Usage(
+            input_total=max(0, usage.input_total - known.input_total),
+            cached_read=max(0, usage.cached_read - known.cached_read),
+            cache_write=max(0, usage.cache_write - known.cache_write),
+            output_total=max(0, usage.output_total - known.output_total),
+        )
+        costs = [self._profile.cost_usd(part) for part in (lost, *(turn.usage for turn in turns))]
+        self.cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what could not be enforced."""
+        if self._limits.max_cost_usd is not None and self.cost_usd is None:
+            return ["The price of this model is unknown: max_cost_usd was not enforced."]
+        return []
+
+    def settle(self, usage: Usage) -> None:
+        """Add what one model call has used."""
+        counted = usage if usage.requests else usage + Usage(requests=1)
+        self.usage += counted
+        self._context = usage.input_total + usage.output_total
+        cost = self._profile.cost_usd(usage)
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+    def reserve(
+        self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool
+    ) -> Reserve:
+        """Check the next model call against tokens and money.
+
+        Args:
+            system, history, tools: what the call will send.
+            final: whether it is the final answer; that one is not held back by ``max_tokens``, and needs no money
+                set aside for another.
+        """
+        limits = self._limits
+        cap = limits.max_output_tokens
+        if limits.max_tokens is None and (limits.max_cost_usd is None or self.cost_usd is None):
+            return Reserve(max_output_tokens=cap)
+        expected = self._input_tokens(system, history, tools)
+        used = self.usage.input_total + self.usage.output_total
+        if (
+            limits.max_tokens is not None
+            and not final
+            and used + expected + _LEAST_OUTPUT > limits.max_tokens
+        ):
+            detail = f"{used} of {limits.max_tokens} tokens are used; another turn would not fit"
+            return Reserve("max_tokens", detail)
+        if limits.max_cost_usd is None or self.cost_usd is None:
+            return Reserve(max_output_tokens=cap)
+        affordable = self._affordable(expected, limits.max_cost_usd - self.cost_usd, final)
+        if affordable < _LEAST_OUTPUT:
+            detail = f"${self.cost_usd:.4f} of ${limits.max_cost_usd:.4f} are spent; another turn would not fit"
+            return Reserve("max_cost_usd", detail)
+        if affordable >= (self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP):
+            return Reserve(max_output_tokens=cap)
+        return Reserve(max_output_tokens=affordable if cap is None else min(cap, affordable))
+
+    def _affordable(self, expected: int, left_usd: float, final: bool) -> int:
+        """Return the output tokens that ``left_usd`` pays for, with the money for a final answer kept back."""
+        input_usd = self._profile.cost_usd(Usage(input_total=expected)) or 0.0
+        with_output = self._profile.cost_usd(Usage(input_total=expected, output_total=1_000_000))
+        output_usd = ((with_output or 0.0) - input_usd) / 1_000_000
+        left_usd -= input_usd
+        if not final:
+            left_usd -= input_usd + _FINAL_OUTPUT * output_usd
+        if output_usd <= 0.0:
+            return _UNKNOWN_OUTPUT_CAP if left_usd >= 0 else 0
+        # What a turn writes is read again by the final answer: it costs the input price once more.
+        per_token = output_usd if final else output_usd + input_usd / max(1, expected)
+        return max(0, int(left_usd / per_token))
+
+    def _input_tokens(
+        self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> int:
+        """Estimate the input of the next call: the provider's own count of the past, plus what came since."""
+        size = 0
+        since: list[Message] = []
+        for message in reversed(history):
+            if self._context and isinstance(message, Turn):
+                break
+            since.append(message)
+        for message in since:
+            size += len(_text(message).encode())
+        if not self._context:
+            size += len(system.encode())
+            size += sum(
+                len(json.dumps(dict(tool.parameters))) + len(tool.description) for tool in tools
+            )
+        return self._context + size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(since)
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return message.text
+    if isinstance(message, ToolResult):
+        return message.content
+    return message.text + message.reasoning + "".join(call.raw for call in message.tool_calls)
