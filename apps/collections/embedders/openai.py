@@ -1,0 +1,186 @@
+"""OpenAI embeddings (and servers that speak the same protocol) through the official SDK."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from apps.collections.embedders.base import (
+    EmbeddingError,
+    EmbeddingSpace,
+    EmbeddingUsage,
+    batches_of,
+    call_with_retry,
+    normalised,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import APIError, OpenAI
+
+    from apps.collections.embedders.base import Vectors
+
+# The service takes 2,048 texts and 300,000 tokens a call; a text of n characters has at most n tokens and a bit.
+_BATCH_TEXTS = 256
+_BATCH_CHARS = 250_000
+_MAX_TEXT_CHARS = 24_000  # 8,192 tokens a text
+# Models whose vectors may be shortened by the ``dimensions`` argument; others refuse it.
+_SHORTENABLE = "text-embedding-3"
+
+
+class OpenAiEmbedder:
+    """Embeds with the OpenAI embeddings endpoint.
+
+    Args:
+        api_key: secret key; some compatible servers take any.
+        model: for example ``text-embedding-3-small``.
+        dims: length of the vectors asked for.
+        base_url: another server that speaks the protocol.
+        timeout_s: of one request.
+        deadline_s: for one batch with all its retries.
+        http_client: for tests and proxies.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        model: str = "text-embedding-3-small",
+        dims: int = 1536,
+        base_url: str | None = None,
+        timeout_s: float = 60.0,
+        deadline_s: float = 180.0,
+        http_client: httpx2.Client | None = None,
+    ) -> None:
+        if not api_key:
+            raise EmbeddingError(
+                "embedder_misconfigured",
+                "The OpenAI embedder needs an API key. Set OPENAI_API_KEY or choose the local embedder.",
+            )
+        self._api_key = api_key
+        self._base_url = base_url
+        self._timeout_s = timeout_s
+        self._deadline_s = deadline_s
+        self._http_client = http_client
+        # Another server behind the same model name makes other vectors: it is part of the identity.
+        precision = "float32" if base_url is None else f"float32@{base_url.rstrip('/')}"
+        self._space = EmbeddingSpace("openai", model, dims, precision)
+        self._usage = EmbeddingUsage()
+        self._lock = threading.Lock()
+        self._client: OpenAI | None = None
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """Identity of the vectors."""
+        return self._space
+
+    @property
+    def usage(self) -> EmbeddingUsage:
+        """Counts since this embedder was made."""
+        return self._usage
+
+    def embed_documents(
+        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
+    ) -> Vectors:
+        """Embed passages; see ``Embedder``."""
+        import numpy as np
+
+        result = np.empty((len(texts), self._space.dims), dtype=np.float32)
+        for start, batch in batches_of(texts, max_texts=_BATCH_TEXTS, max_chars=_BATCH_CHARS):
+            result[start : start + len(batch)] = self._embed(batch)
+            if on_progress is not None:
+                on_progress(start + len(batch), len(texts))
+        return result
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question."""
+        vector: Vectors = self._embed([text])[0]
+        return vector
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        # The service refuses an empty text; a blank one gets the vector of a full stop.
+        sent = [text[:_MAX_TEXT_CHARS] if text.strip() else "." for text in texts]
+        cut = sum(1 for text in texts if len(text) > _MAX_TEXT_CHARS)
+        response = call_with_retry(lambda: self._request(sent), deadline_s=self._deadline_s)
+        data = sorted(response.data, key=lambda item: item.index)
+        vectors = normalised(
+            [item.embedding for item in data], self._space.dims, len(texts), "OpenAI"
+        )
+        usage = response.usage
+        self._count(texts=len(texts), tokens=usage.total_tokens if usage else 0, truncated=cut)
+        return vectors
+
+    def _request(self, texts: list[str]) -> Any:
+        import openai
+
+        self._count(requests=1)
+        arguments: dict[str, Any] = {"model": self._space.model, "input": texts}
+        if self._space.model.startswith(_SHORTENABLE):
+            arguments["dimensions"] = self._space.dims
+        try:
+            return self._sdk().embeddings.create(**arguments)
+        except openai.APIError as error:
+            raise _translated(error) from error
+
+    def _sdk(self) -> OpenAI:
+        with self._lock:
+            if self._client is None:
+                from openai import OpenAI
+
+                self._client = OpenAI(
+                    api_key=self._api_key,
+                    base_url=self._base_url,
+                    timeout=self._timeout_s,
+                    max_retries=0,  # ours know the batch's deadline
+                    http_client=self._http_client,
+                )
+            return self._client
+
+    def _count(self, **counts: int) -> None:
+        with self._lock:
+            self._usage = self._usage.plus(**counts)
+
+
+def _translated(error: APIError) -> EmbeddingError:
+    import openai
+
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return EmbeddingError(
+            "embedder_auth_failed", "OpenAI refused the API key. Check OPENAI_API_KEY."
+        )
+    if isinstance(error, openai.RateLimitError):
+        if error.code == "insufficient_quota":
+            return EmbeddingError(
+                "embedder_rate_limited",
+                "The OpenAI account has no quota left. Add credit or choose the local embedder.",
+            )
+        return EmbeddingError(
+            "embedder_rate_limited",
+            "OpenAI's rate limit was reached. Try again later.",
+            retryable=True,
+            retry_after_s=retry_after(error.response.headers.get("retry-after")),
+        )
+    if isinstance(error, openai.APIConnectionError) or (
+        isinstance(error, openai.APIStatusError)
+        and (error.status_code >= 500 or error.status_code in (408, 409))
+    ):
+        return EmbeddingError(
+            "embedder_unavailable", "OpenAI cannot be reached or is overloaded.", retryable=True
+        )
+    if isinstance(error, openai.APIStatusError):
+        return EmbeddingError(
+            "embedder_bad_request", f"OpenAI refused the request: {error.message[:300]}"
+        )
+    return EmbeddingError(
+        "embedder_bad_response", f"OpenAI's answer could not be understood: {error.message[:300]}"
+    )
+
+
+def retry_after(value: str | None) -> float | None:
+    """Read a Retry-After header in seconds; dates and nonsense count as not given."""
+    try:
+        seconds = float(value) if value is not None else None
+    except ValueError:
+        return None
+    return seconds if seconds is not None and 0 <= seconds < 3600 else None

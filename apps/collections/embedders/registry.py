@@ -1,0 +1,105 @@
+"""Embedders by setting: one string names provider, model and dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from apps.collections.embedders.base import Embedder, EmbeddingError
+
+DEFAULT_EMBEDDER = "local/all-MiniLM-L6-v2"
+
+_DEFAULT_DIMS: Mapping[str, int] = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 768,
+}
+_EXAMPLES = "Use local/all-MiniLM-L6-v2, openai/text-embedding-3-small@512 or google/gemini-embedding-001@768."
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderName:
+    """A parsed setting.
+
+    Attributes:
+        provider: ``local``, ``openai`` or ``google``.
+        model: bare model name; for ``local`` with an optional precision, ``all-MiniLM-L6-v2:fp32``.
+        dims: 0 for the local model, whose vectors have one length.
+    """
+
+    provider: str
+    model: str
+    dims: int
+
+
+def parse_embedder(setting: str) -> EmbedderName:
+    """Parse ``provider/model[@dims]``.
+
+    Raises:
+        EmbeddingError: ``embedder_misconfigured``.
+    """
+    provider, _, rest = setting.strip().partition("/")
+    model, _, dims_text = rest.partition("@")
+    if provider == "local":
+        if dims_text or model not in ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2:fp32"):
+            raise _misconfigured(setting, "the only local model is all-MiniLM-L6-v2")
+        return EmbedderName(provider, model, 0)
+    if provider not in ("openai", "google") or not model:
+        raise _misconfigured(setting, "the provider is unknown or the model is missing")
+    if not dims_text:
+        known = _DEFAULT_DIMS.get(model)
+        if known is None:
+            raise _misconfigured(setting, "this model needs its dimensions, as in model@1024")
+        return EmbedderName(provider, model, known)
+    if not dims_text.isdecimal() or not 1 <= int(dims_text) <= 4000:
+        raise _misconfigured(setting, "the dimensions must be a number from 1 to 4000")
+    return EmbedderName(provider, model, int(dims_text))
+
+
+def make_embedder(
+    setting: str = DEFAULT_EMBEDDER,
+    *,
+    data_dir: Path,
+    api_key: str = "",
+    base_url: str | None = None,
+) -> Embedder:
+    """Give the embedder of a setting.
+
+    The local one is one per process, so that its model is loaded once; remote ones are made anew and belong to the
+    tenant whose key they hold.
+
+    Args:
+        setting: ``provider/model[@dims]``.
+        data_dir: where local model files are kept.
+        api_key: for remote providers.
+        base_url: another address of a remote provider.
+
+    Raises:
+        EmbeddingError: ``embedder_misconfigured``.
+    """
+    name = parse_embedder(setting)
+    if name.provider == "local":
+        return _local(data_dir.resolve(), name.model)
+    if name.provider == "openai":
+        from apps.collections.embedders.openai import OpenAiEmbedder
+
+        return OpenAiEmbedder(api_key=api_key, model=name.model, dims=name.dims, base_url=base_url)
+    from apps.collections.embedders.google import GoogleEmbedder
+
+    return GoogleEmbedder(api_key=api_key, model=name.model, dims=name.dims, base_url=base_url)
+
+
+@lru_cache(maxsize=4)
+def _local(data_dir: Path, model: str) -> Embedder:
+    from apps.collections.embedders.minilm import MiniLmEmbedder
+
+    return MiniLmEmbedder(data_dir, precision="fp32" if model.endswith(":fp32") else "int8")
+
+
+def _misconfigured(setting: str, why: str) -> EmbeddingError:
+    return EmbeddingError(
+        "embedder_misconfigured", f"The embedder {setting!r} is not known: {why}. {_EXAMPLES}"
+    )

@@ -1,0 +1,278 @@
+"""BM25 as sparse vectors: terms of a text, their ids, the term-frequency part for chunks, idf for questions.
+
+The score of a chunk for a question is the inner product of ``tf_weights(chunk)`` and ``{term: idf}`` over shared
+terms. Idf goes into the question's vector, so that a new chunk never reweighs the others; only the average length
+is frozen into a chunk's vector. Formula: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+
+from apps.collections.ingestion.identifiers import identifier_list
+
+K1 = 1.2
+B = 0.75
+# Dimensions of the ``sparsevec`` column; ids run from 1 to SPARSE_DIMS as pgvector's text form counts from one.
+SPARSE_DIMS = 1_000_000_000
+MAX_TERMS = 1000  # non-zero entries that a pgvector index can hold
+_MAX_TERM_CHARS = 200
+
+# Words that carry no topic; negations and numbers are kept.
+STOP_WORDS = frozenset(
+    [
+        "a",
+        "about",
+        "above",
+        "after",
+        "again",
+        "all",
+        "also",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "below",
+        "between",
+        "both",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "further",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "herself",
+        "him",
+        "himself",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "me",
+        "more",
+        "most",
+        "my",
+        "myself",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "ours",
+        "ourselves",
+        "out",
+        "over",
+        "own",
+        "same",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "themselves",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "yours",
+        "yourself",
+        "yourselves",
+        "s",
+        "t",
+        "d",
+        "ll",
+        "m",
+        "re",
+        "ve",
+    ]
+)
+
+_WORD = re.compile(r"[^\W_]+")
+_local = threading.local()
+
+
+def tokenise(text: str) -> list[str]:
+    """List the terms of a text in order, repeats included.
+
+    Words are compatibility-normalised, lower-cased, freed of accents' variants by NFKC, without stop words, and
+    stemmed (Snowball English) when purely alphabetic; words with digits stay as they are. Every identifier
+    (``8539.50.00``, ``get_user_name``, ``getUserName``) counts as a whole besides its parts.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    terms = [_term(word) for word in _words(text) if word not in STOP_WORDS]
+    wholes = [token for token in _identifier_occurrences(text) if len(token) <= _MAX_TERM_CHARS]
+    return terms + wholes
+
+
+def term_id(term: str) -> int:
+    """Hash a term to 1..SPARSE_DIMS; stable over processes and versions.
+
+    Two of a million terms collide with a chance of about 1 in 2,000 per term, which costs a little rank, never a
+    result.
+    """
+    digest = blake2b(term.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % SPARSE_DIMS + 1
+
+
+def tf_weights(
+    terms: Iterable[str], average_length: float, *, k1: float = K1, b: float = B
+) -> dict[int, float]:
+    """Compute the term-frequency part of BM25: ``tf*(k1+1) / (tf + k1*(1-b+b*dl/avgdl))``.
+
+    Args:
+        terms: of one chunk, repeats included.
+        average_length: terms per chunk over the collection; where unknown, pass the chunk's own length.
+        k1: saturation.
+        b: share of length normalisation.
+
+    Returns:
+        Weight by term id; at most ``MAX_TERMS`` entries, the most frequent terms win.
+    """
+    counts = Counter(terms)
+    length = sum(counts.values())
+    if not length:
+        return {}
+    if average_length <= 0:
+        average_length = length
+    norm = k1 * (1 - b + b * length / average_length)
+    weights: dict[int, float] = {}
+    for term, count in counts.most_common(MAX_TERMS):
+        key = term_id(term)
+        weights[key] = weights.get(key, 0.0) + count * (k1 + 1) / (count + norm)
+    return weights
+
+
+def idf(chunks: int, chunks_with_term: int) -> float:
+    """Compute ``ln(1 + (n - df + 0.5) / (df + 0.5))``, which is never negative.
+
+    Args:
+        chunks: in the scope that is searched.
+        chunks_with_term: of them; more than ``chunks`` (stale counts) is taken as all.
+    """
+    df = min(max(chunks_with_term, 0), max(chunks, 0))
+    return math.log(1 + (max(chunks, 0) - df + 0.5) / (df + 0.5))
+
+
+def query_weights(text: str, chunks: int, frequencies: Mapping[int, int]) -> dict[int, float]:
+    """Compute the vector of a question: idf by term id, once per distinct term.
+
+    Args:
+        text: the question.
+        chunks: in the scope that is searched.
+        frequencies: chunks with the term, by term id; a term that is missing is in no chunk and is left out.
+    """
+    ids = dict.fromkeys(term_id(term) for term in tokenise(text))
+    return {key: idf(chunks, frequencies[key]) for key in ids if frequencies.get(key, 0) > 0}
+
+
+def query_term_ids(text: str) -> list[int]:
+    """List the distinct term ids of a question, to look their frequencies up."""
+    return list(dict.fromkeys(term_id(term) for term in tokenise(text)))
+
+
+_CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_APOSTROPHE = re.compile(r"['’](?=[a-z]{1,2}\b)")
+
+
+def _words(text: str) -> list[str]:
+    words: list[str] = []
+    for word in _WORD.findall(_APOSTROPHE.sub(" ", text)):
+        if not word.islower() and not word.isupper() and _CAMEL_BREAK.search(word):
+            words.extend(part.lower() for part in _CAMEL_BREAK.split(word))
+        else:
+            words.append(word.lower())
+    return [word[:_MAX_TERM_CHARS] for word in words]
+
+
+def _identifier_occurrences(text: str) -> list[str]:
+    # Once per distinct identifier: its parts carry the frequency already.
+    return [f"={token}" for token in identifier_list(text)]
+
+
+def _term(word: str) -> str:
+    return _stem(word) if word.isalpha() and word.isascii() else word
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        import snowballstemmer
+
+        # A stemmer keeps state while it works: one per thread.
+        stemmer = _local.stemmer = snowballstemmer.stemmer("english")
+    stem: str = stemmer.stemWord(word)
+    return stem
