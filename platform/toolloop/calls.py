@@ -57,7 +57,6 @@ class CallRunner:
 
     Attributes:
         results: after ``answer``, the results of that turn in call order.
-        limit, detail: a limit met by calls, as ``LimitReached`` says it; "" for none.
     """
 
     def __init__(
@@ -85,8 +84,18 @@ class CallRunner:
         self._waiting: deque[int] = deque()
         self._running: dict[asyncio.Task[ToolResult], _Running] = {}
         self.results: list[ToolResult] = []
-        self.limit = ""
-        self.detail = ""
+        self._limit = ""
+        self._detail = ""
+
+    @property
+    def limit(self) -> str:
+        """Return the limit that calls have met, as ``LimitReached`` names it; "" for none."""
+        return self._limit or self._guard.stop
+
+    @property
+    def detail(self) -> str:
+        """Return what ``LimitReached`` says about it."""
+        return self._detail if self._limit else self._guard.detail
 
     def count_past(self, messages: Sequence[Message]) -> None:
         """Count the calls of earlier attempts, so that a resumed run has the same limits as an unbroken one."""
@@ -148,8 +157,6 @@ class CallRunner:
             for event in await self._give_up(stopped.cause):
                 yield event
         self.results = [result for result in self._found if result is not None]
-        if self._guard.stop and not self.limit:
-            self.limit, self.detail = self._guard.stop, self._guard.detail
         if stopped is not None and stopped.cause == "stop":
             raise stopped
 
@@ -212,8 +219,8 @@ class CallRunner:
     def _over_limit(self, prepared: Prepared) -> ToolResult | None:
         call, most = prepared.call, self._limits.max_tool_calls
         if most is not None and self._made >= most:
-            self.limit = "max_tool_calls"
-            self.detail = f"{most} tool calls were made"
+            self._limit = "max_tool_calls"
+            self._detail = f"{most} tool calls were made"
             text = (
                 f"{call.name} was not run: this run may make {most} tool calls and has made them."
             )
@@ -262,8 +269,8 @@ class CallRunner:
         why = "the run was stopped" if cause == "stop" else "the run's time is over"
         code = "cancelled" if cause == "stop" else "limit"
         if cause == "deadline":
-            self.limit = "max_seconds"
-            self.detail = f"{self._limits.max_seconds:g} s have passed"
+            self._limit = "max_seconds"
+            self._detail = f"{self._limits.max_seconds:g} s have passed"
         for task, entry in running:
             if task.done() and not task.cancelled():
                 result = task.result()  # It ended in the moment of the cancellation.

@@ -13,6 +13,7 @@ from toolloop.events import (
     Event,
     LimitReached,
     RunFinished,
+    StepReset,
 )
 from toolloop.history import history_open, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
@@ -146,7 +147,10 @@ class _Run:
         opened = history_open(history)
         self.history, self.step = opened.messages, first_step
         own = own_turns(opened.messages, first_step)
-        self.spending.begin(usage, [message for message in own if isinstance(message, Turn)])
+        turns = [message for message in own if isinstance(message, Turn)]
+        self.spending.begin(usage, turns)
+        for turn in turns[:-1]:
+            self.carried = self.carried + turn.text if turn.stop == "pause" else ""
         self.calls.count_past(own)
         self.interrupter.open()
         try:
@@ -169,44 +173,43 @@ class _Run:
     async def _steps(
         self, open_turn: Turn | None, answered: Mapping[str, ToolResult]
     ) -> AsyncGenerator[Event, None]:
-        if open_turn is not None:
-            following, self.step = self.step, max(0, self.step - 1)
-            self.turns.turn = open_turn
-            async with aclosing(self._answer(open_turn, answered, final=False)) as events:
-                async for event in events:
-                    yield event
-            self._next_step()
-            self.step = following
+        turn = self._resumed(open_turn)
+        final = False
+        if turn is not None:
+            final = self.step >= self.limits.max_steps
         while True:
-            reserve = self._allowance()
-            final = bool(self.limit)
-            if final:
-                yield LimitReached(self.limit, self.detail, self.step)
-                reserve = self._reserve(final=True)
-                if reserve.limit:
-                    self.notes.append("There was no money left for a final answer.")
-                    yield self._finished("completed", stop="end")
-                    return
-            hard = self._hard_deadline()
-            request = self._request(reserve, hard, final=final)
-            soft = hard if final else self.deadline
-            try:
-                async with aclosing(
-                    self.turns.run(self.step, request, soft=soft, hard=hard)
-                ) as events:
-                    async for event in events:
-                        yield event
-            except Interrupted as interrupted:
-                if interrupted.cause == "stop":
-                    raise
-                if final or self.turns.partial:
-                    raise self._out_of_time() from None
-                self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
-                continue
-            turn = cast(Turn, self.turns.turn)
-            self.history.append(turn)
+            if turn is None:
+                reserve = self._allowance()
+                final = bool(self.limit)
+                if final:
+                    yield LimitReached(self.limit, self.detail, self.step)
+                    reserve = self._reserve(final=True)
+                    if reserve.limit:
+                        self.notes.append("There was no money left for a final answer.")
+                        yield self._finished("completed", stop="end")
+                        return
+                hard = self._hard_deadline()
+                request = self._request(reserve, hard, final=final)
+                soft = hard if final else self.deadline
+                try:
+                    async with aclosing(
+                        self.turns.run(self.step, request, soft=soft, hard=hard)
+                    ) as events:
+                        async for event in events:
+                            yield event
+                except Interrupted as interrupted:
+                    if interrupted.cause == "stop":
+                        raise
+                    if final or self.turns.partial:
+                        raise self._out_of_time() from None
+                    self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
+                    if self.turns.visible:
+                        yield StepReset("max_seconds", self.step)
+                    continue
+                turn = cast(Turn, self.turns.turn)
+                self.history.append(turn)
             if turn.tool_calls:
-                async with aclosing(self._answer(turn, {}, final=final)) as events:
+                async with aclosing(self._answer(turn, answered, final=final)) as events:
                     async for event in events:
                         yield event
             goes_on = turn.stop == "pause" or (
@@ -215,10 +218,19 @@ class _Run:
             if final or not goes_on:
                 yield self._finished("completed", stop=turn.stop)
                 return
-            self._next_step()
+            self._next_step(turn)
+            turn, answered = None, {}
 
-    def _next_step(self) -> None:
-        turn = cast(Turn, self.turns.turn)
+    def _resumed(self, open_turn: Turn | None) -> Turn | None:
+        """Return the turn an earlier attempt ended in, when what follows it has not happened yet."""
+        last = self.history[-1] if self.history else None
+        turn = open_turn or (last if isinstance(last, Turn) and self.step > 0 else None)
+        if turn is not None:
+            self.step = max(0, self.step - 1)
+            self.turns.turn = turn
+        return turn
+
+    def _next_step(self, turn: Turn) -> None:
         self.carried = self.carried + turn.text if turn.stop == "pause" else ""
         self.turns.clear()
         self.step += 1
@@ -266,10 +278,8 @@ class _Run:
         )
 
     def _hard_deadline(self) -> float | None:
-        """Return when even an answer that is streaming ends; late tools do not eat the final answer's time."""
-        if self.deadline is None:
-            return None
-        return max(self.deadline, asyncio.get_running_loop().time()) + self.limits.final_seconds
+        """Return when even a final answer ends."""
+        return None if self.deadline is None else self.deadline + self.limits.final_seconds
 
     async def _answer(
         self, turn: Turn, answered: Mapping[str, ToolResult], *, final: bool

@@ -38,6 +38,7 @@ class TurnRunner:
     Attributes:
         turn: the turn of the current step, once it is complete.
         partial: text deltas streamed in the current step.
+        visible: whether anything of the current attempt was streamed.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class TurnRunner:
         self._provider, self._limits, self._journal = provider, limits, journal
         self._interrupter, self._settle = interrupter, settle
         self._error: ProviderError | None = None
-        self._visible = False
+        self.visible = False
         self.turn: Turn | None = None
         self.partial: list[str] = []
 
@@ -74,8 +75,8 @@ class TurnRunner:
         Args:
             step: number for the events.
             request: the model call.
-            soft: time of the event loop until which something must be visible.
-            hard: time until which the turn must be complete once something is.
+            soft: time of the event loop until which text must come: what has begun by then is most likely the answer.
+            hard: time until which the turn must be complete once it has.
 
         Yields:
             The provider's events; ``StepReset`` before streaming anew what was visible already.
@@ -88,14 +89,14 @@ class TurnRunner:
         failures = 0
         while True:
             self._interrupter.deadline_set(soft)
-            self._error, self._visible = None, False
+            self._error, self.visible = None, False
             stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(request))
             try:
                 while (event := await self._advance(stream)) is not None:
-                    if not self._visible:
-                        self._visible = True
-                        self._interrupter.deadline_set(hard)
+                    self.visible = True
                     if isinstance(event, TextDelta):
+                        if not self.partial:
+                            self._interrupter.deadline_set(hard)
                         self.partial.append(event.text)
                     yield event if step == 0 else replace(event, step=step)
             finally:
@@ -107,12 +108,13 @@ class TurnRunner:
             failures += 1
             error = self._error or ProviderUnavailable("the stream ended before its turn")
             await self._wait(error, failures, soft)
-            if self._visible:
+            if self.visible:
                 self.partial.clear()
                 yield StepReset(error.code, step)
 
     async def _advance(self, stream: AsyncGenerator[ProviderEvent, None]) -> ProviderEvent | None:
         """Return the next delta, or None at the end: then ``turn`` or ``_error`` is set, or the stream broke off."""
+        event: ProviderEvent | None
         try:
             event = await self._interrupter.run(functools.partial(anext, stream, None))
         except Interrupted:

@@ -39,6 +39,7 @@ class Spending:
         self._limits = limits
         self._profile = profile
         self._context = 0  # Tokens the provider counted for the history up to the last turn.
+        self._unreported = False
         self.usage = Usage()
         self.cost_usd: float | None = 0.0
         self.begin(Usage(), ())
@@ -65,14 +66,20 @@ class Spending:
     @property
     def notes(self) -> list[str]:
         """Sentences about what could not be enforced."""
-        if self._limits.max_cost_usd is not None and self.cost_usd is None:
-            return ["The price of this model is unknown: max_cost_usd was not enforced."]
-        return []
+        limits, found = self._limits, []
+        if limits.max_cost_usd is not None and self.cost_usd is None:
+            found.append("The price of this model is unknown: max_cost_usd was not enforced.")
+        if self._unreported and (limits.max_tokens is not None or limits.max_cost_usd is not None):
+            found.append(
+                "The provider reported no token usage: max_tokens and max_cost_usd were not enforced."
+            )
+        return found
 
     def settle(self, usage: Usage) -> None:
         """Add what one model call has used."""
         counted = usage if usage.requests else usage + Usage(requests=1)
         self.usage += counted
+        self._unreported = self._unreported or not (usage.input_total or usage.output_total)
         self._context = usage.input_total + usage.output_total
         cost = self._profile.cost_usd(usage)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
