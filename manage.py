@@ -11,6 +11,10 @@ ROOT = Path(__file__).resolve().parent
 def main() -> None:
     sys.path.insert(1, str(ROOT / "platform"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+    if sys.argv[1:2] == ["up"]:  # supervises from outside: small, at once, and without a database
+        from config.up import main as up
+
+        sys.exit(up(sys.argv[2:]))
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -1,0 +1,378 @@
+"""``manage.py up``: database, web server and worker of one machine as one group.
+
+First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. When neither the code nor the
+database changed since the last preparation, web and worker start at once; ``/readyz`` still checks the migrations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config import env, processes
+from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from config.embedded.ports import is_free
+from config.supervisor import LogFollower, Output, Service, describe_exit, http_get, stdout
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_PORT = 8000
+_READY_S = 180.0
+_TRIES_BEFORE_READY = 4
+_UNPREPARED_S = 12.0
+_DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What the group runs; ``{host}`` and ``{port}`` are filled in."""
+
+    setup: Sequence[str]
+    web: Sequence[str]
+    worker: Sequence[str]
+
+
+_MANAGE = (sys.executable, str(ROOT / "manage.py"))
+GROUNDWORK = Commands(
+    setup=(*_MANAGE, "prepare"),
+    web=(
+        *(sys.executable, "-m", "uvicorn", "config.asgi:application"),
+        *("--host", "{host}", "--port", "{port}", "--timeout-graceful-shutdown", "3"),
+        *("--no-access-log", "--no-server-header", "--log-level", "warning", "--ws", "none"),
+    ),
+    worker=(*_MANAGE, "worker"),
+)
+
+
+class UpError(Exception):
+    """The group cannot be started; the message says why and what to do."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the group until Ctrl-C or SIGTERM; return the exit code."""
+    parser = arguments(argparse.ArgumentParser(prog="manage.py up", description=__doc__))
+    return run(parser.parse_args(argv), stdout())
+
+
+def arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the options of ``up`` to a parser."""
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"port of the web server (default {DEFAULT_PORT}, or the next free one)",
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address of the web server (default: this machine only)"
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, help="folder of database, files and model (default: var)"
+    )
+    return parser
+
+
+def run(options: argparse.Namespace, output: Output, commands: Commands = GROUNDWORK) -> int:
+    """Run the group with parsed options."""
+    began = time.monotonic()
+    try:
+        env.load_file(ROOT / ".env")
+        if options.data_dir:
+            os.environ["GROUNDWORK_DATA_DIR"] = str(options.data_dir.expanduser().resolve())
+        env.refuse_unknown()
+        data_dir = ROOT / env.get("GROUNDWORK_DATA_DIR")
+        (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _only_one(data_dir):
+            return asyncio.run(Up(options, data_dir, output, began, commands).run())
+    except (UpError, EmbeddedPostgresError, env.SettingsError) as error:
+        output.line("up", str(error))
+        return 1
+
+
+class Up:
+    """One run of the group."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        data_dir: Path,
+        output: Output,
+        began: float,
+        commands: Commands,
+    ) -> None:
+        self.data_dir = data_dir
+        self.output = output
+        self.host: str = options.host
+        self.port = choose_port(options.port, self.host, output)
+        self.mark = secrets.token_hex(8)
+        self._began = began
+        self._stops = 0
+        self._postgres: EmbeddedPostgres | None = None
+        self._db_log: LogFollower | None = None
+        self._db_failures = 0
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+        def service(name: str, argv: Sequence[str], grace_s: float) -> Service:
+            words = [
+                word.replace("{host}", self.host).replace("{port}", str(self.port)) for word in argv
+            ]
+            return Service(name, words, environment, self.mark, output, grace_s)
+
+        self.setup = service("setup", commands.setup, 5.0)
+        self.web = service("web", commands.web, 6.0)
+        self.worker = service("worker", commands.worker, 10.0)
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the web server."""
+        shown = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
+        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}"
+
+    async def run(self) -> int:
+        """Start everything, keep it alive, and stop it in order (web, worker, database)."""
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._ask_to_stop)
+        try:
+            self._end_leftovers()
+            _write(self._record, {"mark": self.mark, "pid": os.getpid(), "url": self.url})
+            self._start_database()
+            if self._stops:
+                return 0
+            return await self._serve()
+        finally:
+            await self._stop_all()
+
+    # -- starting -------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> int:
+        fingerprint = self._fingerprint()
+        is_prepared = fingerprint is not None and _read(self._prepared) == {
+            "fingerprint": fingerprint
+        }
+        if not is_prepared:
+            self.setup.start()
+            code = await self._prepared_code()
+            if self._stops:
+                return 0
+            if code != 0:
+                self.output.line("up", f"Setting up failed ({describe_exit(code)}); see above.")
+                return 1
+            _write(self._prepared, {"fingerprint": fingerprint})
+        self.web.start()
+        self.worker.start()
+        return await self._watch(is_prepared=is_prepared)
+
+    async def _prepared_code(self) -> int:
+        # Polled, like the services: asyncio would watch children from a thread on Python 3.11.
+        while (code := self.setup.poll()) is None and not self._stops:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+        return code or 0
+
+    def _start_database(self) -> None:
+        if env.get("DATABASE_URL"):
+            self.output.line("db", "external database (DATABASE_URL)")
+            return
+        began = time.monotonic()
+        self._postgres = EmbeddedPostgres(self.data_dir, die_with_parent=True)
+        self._postgres.start()
+        self._db_log = LogFollower(
+            self._postgres.log_path, "db", self.output, lambda line: bool(_DB_TROUBLE.search(line))
+        )
+        verb = "started" if self._postgres.process else "runs already"
+        self.output.line(
+            "db",
+            f"PostgreSQL 18 {verb} on 127.0.0.1:{self._postgres.port} ({time.monotonic() - began:.1f} s)",
+        )
+
+    def _end_leftovers(self) -> None:
+        """End what an earlier group, killed before it could clean up, left running."""
+        earlier = _read(self._record) or {}
+        if mark := earlier.get("mark"):
+            count = processes.end(processes.marked(str(mark)), grace_s=4.0)
+            if count:
+                self.output.line("up", f"ended {count} processes that an earlier start left behind")
+
+    def _fingerprint(self) -> str | None:
+        """Return what the last preparation depends on: the code and the very database. None: cannot be known."""
+        if self._postgres is None:
+            return None
+        digest = hashlib.sha256()
+        version_file = self._postgres.pgdata / "PG_VERSION"  # written once, by initdb
+        files = [version_file, ROOT / "requirements" / "base.txt"]
+        for folder in ("platform", "apps"):
+            files += sorted((ROOT / folder).rglob("*.py"))
+        for path in files:
+            status = path.stat()
+            digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+        digest.update(str(version_file.stat().st_ino).encode())
+        return digest.hexdigest()
+
+    # -- keeping alive --------------------------------------------------------------------------------------------
+
+    async def _watch(self, *, is_prepared: bool) -> int:
+        started = time.monotonic()
+        is_ready = False
+        next_probe = 0.0
+        next_notice = started + 15.0
+        while not self._stops and not self.output.is_broken:
+            await asyncio.sleep(0.1)
+            now = time.monotonic()
+            self._keep_database()
+            for service in (self.web, self.worker):
+                self._keep(service, now)
+                if not is_ready and service.crashes >= _TRIES_BEFORE_READY:
+                    self.output.line("up", f"{service.name} does not start; see its lines above.")
+                    return 1
+            if is_ready or now < next_probe:
+                continue
+            status, body = await http_get(
+                "127.0.0.1" if self.host == "0.0.0.0" else self.host, self.port, "/readyz"  # noqa: S104
+            )  # fmt: skip
+            next_probe = time.monotonic() + 0.1
+            if status == 200:
+                is_ready = True
+                self._greet()
+            elif now - started > _READY_S:
+                self.output.line("up", f"Not ready after {_READY_S:g} s. /readyz: {status} {body}")
+                return 1
+            elif now > next_notice:
+                self.output.line("up", f"waiting for /readyz: {status or ''} {body[:500]}")
+                next_notice = now + 15.0
+            if is_prepared and not is_ready and now - started > _UNPREPARED_S:
+                # The database is not what it was when it was prepared (restored, or edited by hand).
+                is_prepared = False
+                self._prepared.unlink(missing_ok=True)
+                self.setup.start()
+            if (code := self.setup.poll()) is not None:
+                if code != 0:
+                    self.output.line("up", f"Setting up failed ({describe_exit(code)}); see above.")
+                    return 1
+                _write(self._prepared, {"fingerprint": self._fingerprint()})
+        return 0
+
+    def _keep(self, service: Service, now: float) -> None:
+        if service.restart_at is not None:
+            if now >= service.restart_at:
+                service.start()
+        elif (code := service.poll()) is not None:
+            service.plan_restart(code)
+
+    def _keep_database(self) -> None:
+        if self._db_log:
+            self._db_log.poll()
+        if self._postgres is None or self._postgres.is_running():
+            return
+        code = self._postgres.reap()
+        said = f" ({describe_exit(code)})" if code is not None else ""
+        self.output.line("up", f"the database ended{said}; starting it again")
+        try:
+            self._postgres.start()
+        except EmbeddedPostgresError:
+            self._db_failures += 1
+            if self._db_failures >= _TRIES_BEFORE_READY:
+                raise
+        else:
+            self._db_failures = 0
+            self.output.line("db", f"PostgreSQL 18 started on 127.0.0.1:{self._postgres.port}")
+
+    def _greet(self) -> None:
+        seconds = time.monotonic() - self._began
+        self.output.plain(f"\nGroundwork is ready ({seconds:.1f} s):  {self.url}")
+        sign_in = self.data_dir / "run" / "sign_in.txt"
+        if sign_in.exists():
+            self.output.plain(sign_in.read_text(encoding="utf-8").rstrip())
+        self.output.plain("Ctrl-C stops everything.\n")
+
+    # -- stopping -------------------------------------------------------------------------------------------------
+
+    def _ask_to_stop(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            self.output.line("up", "stopping (once more: at once)")
+
+    async def _stop_all(self) -> None:
+        def hurry() -> bool:
+            return self._stops > 1
+
+        for service in (self.setup, self.web, self.worker):
+            await service.stop(hurry)
+        processes.end(processes.marked(self.mark), grace_s=1.0)
+        if self._postgres is not None and not self._postgres.stop():
+            self.output.line("db", "left running: another process uses it")
+        self._record.unlink(missing_ok=True)
+        self.output.line("up", "stopped")
+
+    @property
+    def _record(self) -> Path:
+        return self.data_dir / "run" / "up.json"
+
+    @property
+    def _prepared(self) -> Path:
+        return self.data_dir / "run" / "prepared.json"
+
+
+def choose_port(wanted: int | None, host: str, output: Output) -> int:
+    """Return the port of the web server.
+
+    Raises:
+        UpError: the wanted port is taken (an explicit wish is not overruled), or none near the default is free.
+    """
+    if wanted is not None:
+        if not is_free(wanted, host):
+            raise UpError(f"Port {wanted} on {host} is taken. Choose another one with --port.")
+        return wanted
+    for port in range(DEFAULT_PORT, DEFAULT_PORT + 50):
+        if is_free(port, host):
+            if port != DEFAULT_PORT:
+                output.line("up", f"port {DEFAULT_PORT} is taken; using {port}")
+            return port
+    raise UpError(
+        f"No free port from {DEFAULT_PORT} to {DEFAULT_PORT + 49} on {host}. Choose one with --port."
+    )
+
+
+@contextlib.contextmanager
+def _only_one(data_dir: Path) -> Iterator[None]:
+    """Hold the right to be the one group of a data directory."""
+    descriptor = os.open(data_dir / "run" / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            running = _read(data_dir / "run" / "up.json") or {}
+            raise UpError(
+                f"Groundwork runs already on {data_dir}: {running.get('url', 'it is starting')} "
+                f"(pid {running.get('pid', '?')}). Stop it with Ctrl-C there, or use another folder (--data-dir)."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> dict[str, object] | None:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _write(path: Path, value: dict[str, object]) -> None:
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    draft.replace(path)
