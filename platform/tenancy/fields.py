@@ -38,4 +38,3 @@ class TenantForeignKey(models.ForeignKey):  # type: ignore[type-arg]
         kwargs.pop("db_constraint", None)
         kwargs["db_on_delete"] = self.db_on_delete
         return name, path, args, kwargs
-

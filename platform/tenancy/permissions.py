@@ -34,6 +34,14 @@ ROLE_ACTIONS: dict[str, frozenset[str]] = {
 }
 ACTIONS: frozenset[str] = _OWNER
 
+_RANKS = {VIEWER: 1, MEMBER: 2, ADMIN: 3, OWNER: 4, "system": 5}
+
+
+def rank(role: str) -> int:
+    """Return how high a role stands, 0 for none; nobody gives or takes a role above their own."""
+    return _RANKS.get(role, 0)
+
+
 # What an API key may be given. People's and keys' administration stays with people.
 KEY_SCOPES: frozenset[str] = _MEMBER | {"collection.delete", "audit.read"}
 

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.conf import settings
+from django.core import signing
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from tenancy import keys
+from basics.errors import Conflict
+from tenancy import crypto, keys
 from tenancy.actors import Actor
-from tenancy.models import ApiKey, Membership, Role, Tenant, User
+from tenancy.models import (
+    ApiKey,
+    AuditEvent,
+    Invite,
+    Membership,
+    ProviderCredential,
+    Role,
+    Tenant,
+    User,
+)
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
-from tenancy.scope import platform_scope
+from tenancy.scope import platform_scope, tenant_scope
+
+INVITE_SALT = "tenancy.invite"
+INVITE_LIFETIME = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A provider's key as a workspace stored it, ready to use; ``secret`` never shows itself."""
+
+    provider: str
+    secret: crypto.Secret
+    base_url: str
+    model_names: tuple[str, ...]
+    label: str
 
 
 def membership_find(*, user: User, slug: str) -> Membership | None:
@@ -89,3 +117,105 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
         api_key_id=row.pk,
         name=f"key {row.name}",
     )
+
+
+def may_create_tenant(*, user: User) -> bool:
+    """Tell whether a person may make workspaces: anyone on an open server, else superusers and owners of one."""
+    if settings.SIGNUP == "open" or user.is_superuser:
+        return True
+    with platform_scope():
+        return Membership.objects.filter(
+            user=user, role=Role.OWNER, tenant__is_active=True
+        ).exists()
+
+
+def member_list(*, actor: Actor) -> QuerySet[Membership]:
+    """Return the members of the actor's workspace with their people, owners first."""
+    actor.require("member.read")
+    members: QuerySet[Membership] = Membership.objects.visible_to(actor)
+    return members.select_related("user").order_by("created_at", "pk")
+
+
+def invite_list(*, actor: Actor) -> QuerySet[Invite]:
+    """Return the workspace's open invitations, newest first; expired ones too, so that they can be sent again."""
+    actor.require("member.manage")
+    invites: QuerySet[Invite] = Invite.objects.visible_to(actor)
+    return (
+        invites.select_related("invited_by")
+        .filter(accepted_at=None, revoked_at=None)
+        .order_by("-created_at", "-pk")
+    )
+
+
+def invite_find(*, token: str) -> Invite | None:
+    """Return the open invitation of a link's token, or None (unknown, forged, used, revoked, expired look alike)."""
+    try:
+        signing.TimestampSigner(salt=INVITE_SALT).unsign(token, max_age=INVITE_LIFETIME)
+    except signing.BadSignature:
+        return None
+    with platform_scope():
+        return (
+            Invite.objects.select_related("tenant", "invited_by")
+            .filter(token_sha256=keys.digest(token), accepted_at=None, revoked_at=None)
+            .filter(expires_at__gt=timezone.now(), tenant__is_active=True)
+            .first()
+        )
+
+
+def api_key_list(*, actor: Actor) -> QuerySet[ApiKey]:
+    """Return the workspace's keys, newest first; revoked ones stay in the list as history."""
+    actor.require("key.manage")
+    rows: QuerySet[ApiKey] = ApiKey.objects.visible_to(actor)
+    return rows.select_related("user").order_by("-created_at", "-pk")
+
+
+def credential_list(*, actor: Actor) -> QuerySet[ProviderCredential]:
+    """Return the workspace's provider credentials without their secrets."""
+    actor.require("credential.manage")
+    rows: QuerySet[ProviderCredential] = ProviderCredential.objects.visible_to(actor)
+    return rows.defer("secret_encrypted").order_by("provider")
+
+
+def credential_for(*, tenant: Tenant, provider: str) -> Credential | None:
+    """Return the workspace's enabled credential of a provider, decrypted, or None.
+
+    Raises:
+        Conflict: ``credential_unreadable``, it was stored under an encryption key that is gone.
+    """
+    with tenant_scope(tenant.pk):
+        row = ProviderCredential.objects.filter(
+            tenant=tenant, provider=provider, is_enabled=True
+        ).first()
+    if row is None:
+        return None
+    try:
+        secret = crypto.decrypt(
+            row.secret_encrypted, tenant_id=tenant.pk, purpose=f"credential:{provider}"
+        )
+    except crypto.DecryptionError as error:
+        raise Conflict(
+            "credential_unreadable",
+            f"The stored {provider} key cannot be read any more. Enter it again under Settings, Models.",
+        ) from error
+    return Credential(provider, secret, row.base_url, tuple(row.model_names), row.label)
+
+
+def audit_list(
+    *, actor: Actor, action: str = "", user_id: int | None = None, object_type: str = ""
+) -> QuerySet[AuditEvent]:
+    """Return the workspace's audit trail, newest first.
+
+    Args:
+        action: one action ("key.create") or all of a noun ("key.").
+    """
+    actor.require("audit.read")
+    events: QuerySet[AuditEvent] = AuditEvent.objects.visible_to(actor)
+    if action.endswith("."):
+        events = events.filter(action__startswith=action)
+    elif action:
+        events = events.filter(action=action)
+    if user_id is not None:
+        events = events.filter(user_id=user_id)
+    if object_type:
+        events = events.filter(object_type=object_type)
+    return events.order_by("-at", "-pk")

@@ -65,6 +65,7 @@ def raise_walls(connection: Any) -> None:
             rights = "SELECT, INSERT" if model.append_only else "SELECT, INSERT, UPDATE, DELETE"
             _grant(cursor, [model._meta.db_table], rights)
         _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
+        _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
         cursor.execute(
             f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}"
         )
@@ -151,7 +152,9 @@ def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> No
         [unique, f'public."{target}"'],
     )
     if not cursor.fetchone():
-        cursor.execute(f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
+        cursor.execute(
+            f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})'
+        )
     action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
     cursor.execute(
         f'ALTER TABLE "{table}" ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '

@@ -9,18 +9,27 @@ from typing import Any
 
 import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 
 from basics.errors import DomainError
+from tenancy.origin import origin_scope
 from web.errors import error_response
 
 _SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}$")
 
 
+def client_ip(request: HttpRequest) -> str:
+    """Return the caller's address: the peer's, or what a trusted proxy appended to X-Forwarded-For."""
+    if settings.TRUST_PROXY and (forwarded := request.headers.get("X-Forwarded-For")):
+        return forwarded.rsplit(",", 1)[-1].strip()
+    return str(request.META.get("REMOTE_ADDR") or "")
+
+
 @sync_and_async_middleware
 def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Give each request an id (a sane ``X-Request-ID`` of a proxy is kept) and bind it to the log."""
+    """Give each request an id (a sane ``X-Request-ID`` of a proxy is kept) for the log and the audit trail."""
 
     def before(request: Any) -> str:
         given = request.headers.get("X-Request-ID", "")
@@ -33,7 +42,8 @@ def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequ
 
         async def middleware(request: HttpRequest) -> HttpResponse:
             ident = before(request)
-            response: HttpResponse = await get_response(request)
+            with origin_scope(ip=client_ip(request), request_id=ident):
+                response: HttpResponse = await get_response(request)
             response["X-Request-ID"] = ident
             return response
 
@@ -42,7 +52,8 @@ def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequ
 
     def sync_middleware(request: HttpRequest) -> HttpResponse:
         ident = before(request)
-        response: HttpResponse = get_response(request)
+        with origin_scope(ip=client_ip(request), request_id=ident):
+            response: HttpResponse = get_response(request)
         response["X-Request-ID"] = ident
         return response
 

@@ -1,0 +1,87 @@
+"""Encryption of what must be stored and read again: the provider keys of workspaces.
+
+Fernet (AES-128-CBC with HMAC-SHA256, https://github.com/fernet/spec). ``CREDENTIAL_KEYS`` holds the keys, the first one
+encrypts and all decrypt, so that keys are rotated by putting a new one in front. Without the setting a key is derived
+from ``SECRET_KEY`` by HKDF-SHA256 (RFC 5869); ``SECRET_KEY_FALLBACKS`` keep old ones readable.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Never
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+_INFO = b"groundwork.credentials.v1"
+
+
+class DecryptionError(Exception):
+    """The stored value was encrypted with a key that is gone, or for another tenant or purpose."""
+
+
+class Secret:
+    """A secret in memory that no log, trace or template shows: only ``reveal()`` returns it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the secret; call it where it is sent, nowhere else."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a Secret is not to be pickled")
+
+
+def encrypt(secret: str, *, tenant_id: int, purpose: str) -> bytes:
+    """Return the secret encrypted for one tenant and one purpose; a copy in another tenant's row is unreadable."""
+    payload = json.dumps({"tenant": tenant_id, "for": purpose, "secret": secret})
+    return _fernet().encrypt(payload.encode())
+
+
+def decrypt(stored: bytes | memoryview, *, tenant_id: int, purpose: str) -> Secret:
+    """Return the secret.
+
+    Raises:
+        DecryptionError: it cannot be read here.
+    """
+    try:
+        payload = json.loads(_fernet().decrypt(bytes(stored)))
+    except InvalidToken as error:
+        raise DecryptionError("encrypted with a key that this server does not have") from error
+    if payload["tenant"] != tenant_id or payload["for"] != purpose:
+        raise DecryptionError("encrypted for another tenant or purpose")
+    return Secret(payload["secret"])
+
+
+def _fernet() -> MultiFernet:
+    try:
+        own = [Fernet(key) for key in settings.CREDENTIAL_KEYS]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            "GROUNDWORK_CREDENTIAL_KEYS: each key must be 32 url-safe base64-encoded bytes. Make one: "
+            "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
+        ) from error
+    # The derived keys stay last, so that what was stored before CREDENTIAL_KEYS was set can be read.
+    derived = [Fernet(_derive(s)) for s in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return MultiFernet([*own, *derived])
+
+
+def _derive(secret_key: str) -> bytes:
+    kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO)
+    return base64.urlsafe_b64encode(kdf.derive(secret_key.encode()))

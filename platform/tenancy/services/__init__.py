@@ -1,0 +1,24 @@
+"""Writes of the tenancy room. Each is one transaction with its permission check and its audit row."""
+
+from tenancy.services.audit import audit_record
+from tenancy.services.credentials import credential_delete, credential_set
+from tenancy.services.invites import invite_accept, invite_create, invite_revoke
+from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate
+from tenancy.services.members import member_add, member_remove, member_role_change
+from tenancy.services.tenants import tenant_create
+
+__all__ = [
+    "api_key_create",
+    "api_key_revoke",
+    "api_key_rotate",
+    "audit_record",
+    "credential_delete",
+    "credential_set",
+    "invite_accept",
+    "invite_create",
+    "invite_revoke",
+    "member_add",
+    "member_remove",
+    "member_role_change",
+    "tenant_create",
+]

@@ -1,0 +1,139 @@
+"""API keys: made, replaced and ended. The secret leaves this module once, to whoever asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from basics.errors import Conflict, Denied, Invalid, Missing
+from tenancy import keys
+from tenancy.actors import Actor
+from tenancy.models import ApiKey, Tenant
+from tenancy.permissions import expand_scopes
+from tenancy.scope import tenant_scope
+from tenancy.services.audit import audit_record
+
+
+@transaction.atomic
+def api_key_create(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    name: str,
+    scopes: Sequence[str],
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """Make a key that acts for the actor's person, never with more rights than theirs.
+
+    Returns:
+        The row, and the key itself: show it once, it is not stored.
+
+    Raises:
+        Denied: the actor may not make keys, or a scope is beyond their own rights.
+        Invalid: name, scopes or expiry cannot be used.
+    """
+    actor.require("key.manage")
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= 80:
+        raise Invalid(
+            "invalid", "A key needs a name of 1 to 80 characters.", data={"field": "name"}
+        )
+    chosen = sorted(set(scopes))
+    if not chosen:
+        raise Invalid(
+            "invalid", "Choose what the key may do: at least one scope.", data={"field": "scopes"}
+        )
+    try:
+        actions = expand_scopes(chosen)
+    except ValueError as error:
+        raise Invalid("invalid", f"Scopes: {error}", data={"field": "scopes"}) from error
+    if beyond := actions - actor.actions:
+        raise Denied(
+            "scope_above_own",
+            f"A key cannot do what you may not: {', '.join(sorted(beyond))}.",
+            data={"scopes": sorted(beyond)},
+        )
+    if expires_at is not None and expires_at <= timezone.now():
+        raise Invalid(
+            "invalid", "The key would have expired already.", data={"field": "expires_at"}
+        )
+    key, prefix, digest = keys.make()
+    with tenant_scope(tenant.pk):
+        row = ApiKey.objects.create(
+            tenant=tenant,
+            name=name,
+            prefix=prefix,
+            secret_sha256=digest,
+            scopes=chosen,
+            user_id=actor.user_id,
+            expires_at=expires_at,
+        )
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="key.create",
+            object=row,
+            data={"scopes": chosen, "expires_at": expires_at.isoformat() if expires_at else None},
+        )
+    return row, key
+
+
+@transaction.atomic
+def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey, str]:
+    """Give a key a new secret; the old one stops working at once.
+
+    Only the key's own person may: the new secret acts for them.
+
+    Raises:
+        Denied, Missing: without the right or another person's; no such key here.
+        Conflict: ``key_revoked``.
+    """
+    actor.require("key.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, key_id)
+        if row.user_id is not None and row.user_id != actor.user_id:
+            raise Denied(
+                "key_of_another",
+                "This key acts for somebody else. Revoke it, and let them make a new one.",
+            )
+        before = row.prefix
+        key, row.prefix, row.secret_sha256 = keys.make()
+        row.last_used_at = None
+        row.save(update_fields=["prefix", "secret_sha256", "last_used_at"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="key.rotate",
+            object=row,
+            data={"replaced_prefix": before},
+        )
+    return row, key
+
+
+@transaction.atomic
+def api_key_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
+    """End a key at once and for good.
+
+    Raises:
+        Denied, Missing: without the right; no such key here.
+        Conflict: ``key_revoked``, it was before.
+    """
+    actor.require("key.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, key_id)
+        row.revoked_at = timezone.now()
+        row.save(update_fields=["revoked_at"])
+        audit_record(tenant=tenant, actor=actor, action="key.revoke", object=row)
+    return row
+
+
+def _locked(tenant: Tenant, key_id: int) -> ApiKey:
+    row = ApiKey.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=key_id).first()
+    if row is None:
+        raise Missing("API key")
+    if row.revoked_at is not None:
+        raise Conflict("key_revoked", "This key was revoked. Make a new one.")
+    return row

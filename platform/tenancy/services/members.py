@@ -1,0 +1,161 @@
+"""Who belongs to a workspace, and in which role.
+
+Two rules hold everywhere: nobody gives or takes a role above their own, and a workspace keeps at least one owner. Both
+are checked under a lock on the workspace's row, so that two owners who demote each other at once leave one.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from basics.errors import Conflict, Denied, Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import ApiKey, Invite, Membership, Role, Tenant, User
+from tenancy.permissions import rank
+from tenancy.scope import tenant_scope
+from tenancy.services.audit import audit_record
+
+
+@transaction.atomic
+def member_add(*, tenant: Tenant, actor: Actor, user: User, role: str) -> Membership:
+    """Make an existing person a member at once (commands of an operator; people are invited).
+
+    Raises:
+        Conflict: ``already_member``.
+        Denied, Invalid: as ``member_role_change``.
+    """
+    actor.require("member.manage")
+    with tenant_scope(tenant.pk):
+        lock_members(tenant)
+        require_rank(actor, role)
+        membership, is_new = Membership.objects.get_or_create(
+            tenant=tenant, user=user, defaults={"role": role}
+        )
+        if not is_new:
+            raise Conflict("already_member", f"{user.email} is a member of this workspace already.")
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="member.add",
+            object=membership,
+            object_name=user.email,
+            data={"role": role},
+        )
+    return membership
+
+
+@transaction.atomic
+def member_role_change(*, tenant: Tenant, actor: Actor, member_id: int, role: str) -> Membership:
+    """Give a member another role.
+
+    Raises:
+        Denied: the actor may not manage members, or the old or the new role is above their own.
+        Missing: no such member here.
+        Invalid: no such role.
+        Conflict: ``last_owner``.
+    """
+    actor.require("member.manage")
+    with tenant_scope(tenant.pk):
+        lock_members(tenant)
+        member = _get(tenant, member_id)
+        require_rank(actor, role)
+        require_rank(actor, member.role)
+        if member.role == role:
+            return member
+        if member.role == Role.OWNER:
+            _keep_an_owner(tenant)
+        before, member.role = member.role, role
+        member.save(update_fields=["role"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="member.role_change",
+            object=member,
+            object_name=member.user.email,
+            data={"from": before, "to": role},
+        )
+    return member
+
+
+@transaction.atomic
+def member_remove(*, tenant: Tenant, actor: Actor, member_id: int) -> None:
+    """Take a member out; anybody may leave, except the last owner.
+
+    Their API keys and their open invitations end with the membership: both carry its rights.
+
+    Raises:
+        Denied: somebody else's membership, without the right or with a role above the actor's own.
+        Missing: no such member here.
+        Conflict: ``last_owner``.
+    """
+    with tenant_scope(tenant.pk):
+        lock_members(tenant)
+        member = _get(tenant, member_id)
+        is_leaving = actor.kind == "user" and actor.user_id == member.user_id
+        if not is_leaving:
+            actor.require("member.manage")
+            require_rank(actor, member.role)
+        if member.role == Role.OWNER:
+            _keep_an_owner(tenant)
+        now = timezone.now()
+        keys = ApiKey.objects.filter(tenant=tenant, user_id=member.user_id, revoked_at=None)
+        invites = Invite.objects.filter(
+            tenant=tenant, invited_by_id=member.user_id, accepted_at=None, revoked_at=None
+        )
+        ended = {
+            "keys_revoked": keys.update(revoked_at=now),
+            "invites_revoked": invites.update(revoked_at=now),
+        }
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="member.leave" if is_leaving else "member.remove",
+            object=member,
+            object_name=member.user.email,
+            data={"role": member.role, **ended},
+        )
+        member.delete()
+
+
+def lock_members(tenant: Tenant) -> None:
+    """Let one change of a workspace's members happen at a time, until the transaction ends."""
+    Tenant.objects.select_for_update(of=("self",)).get(pk=tenant.pk)
+
+
+def require_rank(actor: Actor, role: str) -> None:
+    """Raise Denied when a role is above the actor's own, as it stands in the database now.
+
+    The actor's role was read when the request began; a demotion may have been committed since.
+    """
+    if role not in Role.values:
+        raise Invalid("invalid", f"Unknown role “{role}”: use one of {', '.join(Role.values)}.")
+    own = actor.role
+    if actor.kind == "user":
+        row = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id).first()
+        own = row.role if row else ""
+    if rank(own) < rank(role):
+        raise Denied(
+            "role_above_own",
+            f"The role “{role}” is above yours; an owner of the workspace can do this.",
+            data={"role": role},
+        )
+
+
+def _get(tenant: Tenant, member_id: int) -> Membership:
+    member = (
+        Membership.objects.select_related("user", "tenant")
+        .filter(tenant=tenant, pk=member_id)
+        .first()
+    )
+    if member is None:
+        raise Missing("member")
+    return member
+
+
+def _keep_an_owner(tenant: Tenant) -> None:
+    if Membership.objects.filter(tenant=tenant, role=Role.OWNER, user__is_active=True).count() < 2:
+        raise Conflict(
+            "last_owner",
+            "This is the workspace's only owner. Make somebody else an owner first.",
+        )

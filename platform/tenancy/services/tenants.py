@@ -1,0 +1,60 @@
+"""Workspaces come into being."""
+
+from __future__ import annotations
+
+import re
+
+from django.db import IntegrityError, transaction
+
+from basics.errors import Conflict, Denied, Invalid
+from tenancy.models import Membership, Role, Tenant, User
+from tenancy.scope import tenant_scope
+from tenancy.selectors import may_create_tenant, user_actor
+from tenancy.services.audit import audit_record
+
+_SLUG = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$")
+
+
+@transaction.atomic
+def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False) -> Tenant:
+    """Create a workspace that the user owns.
+
+    Args:
+        name: what people see, 1 to 120 characters.
+        slug: its part of the URL: 1 to 40 of a-z, 0-9 and "-", neither first nor last a "-".
+        is_operator: asked for at the command line, where the operator's sign-up policy does not bind.
+
+    Raises:
+        Denied: the user may not create workspaces here.
+        Invalid: name or slug cannot be used.
+        Conflict: ``slug_taken``.
+    """
+    if not (is_operator or may_create_tenant(user=user)):
+        raise Denied(
+            "permission_denied",
+            "Workspaces are made by this server's operator. Ask them for one, or to be invited.",
+        )
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= 120:
+        raise Invalid(
+            "invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"}
+        )
+    if not _SLUG.match(slug):
+        raise Invalid(
+            "invalid",
+            "The address may have 1 to 40 letters a to z, digits and hyphens, no hyphen at the ends.",
+            data={"field": "slug"},
+        )
+    try:
+        with transaction.atomic():
+            tenant = Tenant.objects.create(name=name, slug=slug)
+    except IntegrityError:
+        raise Conflict(
+            "slug_taken", f"The address “{slug}” is taken. Choose another.", data={"field": "slug"}
+        ) from None
+    with tenant_scope(tenant.pk):
+        membership = Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
+        audit_record(
+            tenant=tenant, actor=user_actor(membership), action="tenant.create", object=tenant
+        )
+    return tenant
