@@ -38,6 +38,7 @@ class Job(TenantModel):
     worker = models.CharField(max_length=80, blank=True)
     lease_expires_at = models.DateTimeField(null=True)
     run_after = models.DateTimeField(db_default=Now())
+    woken_at = models.DateTimeField(db_default=Now(), help_text="When the queue was last told.")
     progress_current = models.BigIntegerField(default=0)
     progress_total = models.BigIntegerField(default=0)
     progress_message = models.CharField(max_length=200, blank=True)

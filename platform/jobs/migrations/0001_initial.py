@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ('worker', models.CharField(blank=True, max_length=80)),
                 ('lease_expires_at', models.DateTimeField(null=True)),
                 ('run_after', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('woken_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text='When the queue was last told.')),
                 ('progress_current', models.BigIntegerField(default=0)),
                 ('progress_total', models.BigIntegerField(default=0)),
                 ('progress_message', models.CharField(blank=True, max_length=200)),

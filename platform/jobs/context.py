@@ -1,0 +1,136 @@
+"""What a running job is given: who it is for, whether it may go on, and where it tells how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import ParamSpec, TypeVar
+
+from django.db import connection, models, transaction
+from django.utils import timezone
+
+from basics.errors import DomainError
+from jobs.models import Job, JobStatus
+from jobs.notify import notify
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class JobEnded(Exception):
+    """Base of the reasons for which a job must stop where it is."""
+
+
+class JobCancelled(JobEnded):
+    """Somebody asked for it to be cancelled."""
+
+
+class LeaseLost(JobEnded):
+    """Another worker has taken it over: nothing may be written any more."""
+
+
+class JobInterrupted(JobEnded):
+    """This worker shuts down: the job goes back to the queue."""
+
+
+class JobContext:
+    """Handed to a job's handler as its first argument.
+
+    Attributes:
+        job_id, tenant_id, user_id: whose work this is (``user_id`` None for the platform's own).
+        attempt: 1 for the first claim, one more after each crash or retry.
+        worker: name of the process that holds the lease; with ``attempt`` it fences every write of the job.
+    """
+
+    PROGRESS_EVERY_S = 0.25
+
+    def __init__(self, job: Job, executor: Executor | None = None) -> None:
+        self.job_id: int = job.pk
+        self.tenant_id: int = job.tenant_id
+        self.user_id: int | None = job.user_id
+        self.attempt = job.attempts
+        self.worker = job.worker
+        self.topic = job.topic
+        self.cancelled = threading.Event()
+        self.lost = threading.Event()
+        self.interrupted = threading.Event()
+        self.is_complete = False
+        self._executor = executor
+        self._told_at = 0.0
+
+    def check(self) -> None:
+        """Raise JobCancelled, LeaseLost or JobInterrupted when the job must stop; cheap enough for inner loops."""
+        if self.lost.is_set():
+            raise LeaseLost(f"job {self.job_id} was taken over by another worker")
+        if self.cancelled.is_set():
+            raise JobCancelled(f"job {self.job_id} was cancelled")
+        if self.interrupted.is_set():
+            raise JobInterrupted(f"the worker of job {self.job_id} is shutting down")
+
+    def progress(self, current: int, total: int, message: str = "") -> None:
+        """Store and announce how far the job is, at most four times a second (the last step always)."""
+        now = time.monotonic()
+        if current < total and now - self._told_at < self.PROGRESS_EVERY_S:
+            return
+        self._told_at = now
+        with transaction.atomic():
+            self._own().update(
+                progress_current=current, progress_total=total, progress_message=message[:200]
+            )
+            if self.topic:
+                notify(self.tenant_id, self.topic)
+
+    def hold(self) -> None:
+        """Lock the job's row and make sure this worker still holds it; call inside the transaction that writes.
+
+        Raises:
+            LeaseLost: the job was taken over or ended; the transaction must not go on.
+        """
+        if not self._own().select_for_update(of=("self",)).exists():
+            self.lost.set()
+            raise LeaseLost(f"job {self.job_id} is no longer held by {self.worker}")
+
+    def complete(self) -> None:
+        """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""
+        if not connection.in_atomic_block:
+            raise RuntimeError("JobContext.complete() belongs into the transaction of the last write")
+        ended = self._own().update(
+            status=JobStatus.SUCCEEDED, finished_at=timezone.now(), lease_expires_at=None
+        )
+        if not ended:
+            self.lost.set()
+            raise LeaseLost(f"job {self.job_id} is no longer held by {self.worker}")
+        self.is_complete = True
+
+    async def in_db(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run ORM code on the lane's database threads, with this task's tenant scope.
+
+        Only for jobs of the loop lane: their event loop must never wait for the database.
+        """
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+
+        def call() -> R:
+            connection.close_if_unusable_or_obsolete()
+            return function(*args, **kwargs)
+
+        return await loop.run_in_executor(self._executor, lambda: context.run(call))
+
+    def _own(self) -> models.QuerySet[Job]:
+        return Job.objects.filter(  # type: ignore[no-any-return]
+            pk=self.job_id, worker=self.worker, attempts=self.attempt, status=JobStatus.RUNNING
+        )
+
+
+def failure_of(error: BaseException) -> tuple[str, str]:
+    """Return (code, message) to store for what a handler raised."""
+    if isinstance(error, DomainError):
+        return error.code, error.message
+    return "internal_error", (
+        f"Something went wrong on our side ({type(error).__name__}). It was logged; try again, "
+        "and tell the operator if it happens again."
+    )

@@ -1,0 +1,83 @@
+"""The loop lane: one long-lived event loop per worker process that carries many chat runs at once.
+
+A django-q2 task hands its coroutine over and returns, which frees the queue's slot at once; from then on the job's
+lease is what survives a crash. Keyed by pid, because a fork copies no threads. When the lane is full, ``submit``
+blocks: that worker then takes no further task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+
+DATABASE_THREADS = 4
+
+
+class Lane:
+    """An event loop in a thread, with its own few database threads."""
+
+    def __init__(self, slots: int) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.executor = ThreadPoolExecutor(DATABASE_THREADS, thread_name_prefix="lane-db")
+        self._slots = threading.BoundedSemaphore(slots)
+        self._futures: set[Future[Any]] = set()
+        threading.Thread(target=self.loop.run_forever, name="loop-lane", daemon=True).start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, None]) -> Future[None]:
+        """Start the coroutine on the lane; waits for a free slot first."""
+        self._slots.acquire()
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        self._futures.add(future)
+        future.add_done_callback(self._ended)
+        return future
+
+    def _ended(self, future: Future[Any]) -> None:
+        self._futures.discard(future)
+        self._slots.release()
+
+    def drain(self, seconds: float) -> None:
+        """Cancel what still runs and wait for it to write its state (jobs go back to the queue)."""
+        for future in list(self._futures):
+            future.cancel()
+        deadline = threading.Event()
+        waited = 0.0
+        while self._busy() and waited < seconds:
+            deadline.wait(0.02)
+            waited += 0.02
+        self.executor.submit(connections.close_all).result(timeout=1)
+
+    def _busy(self) -> bool:
+        # A cancelled concurrent future is done before its task has finished cleaning up: ask the loop.
+        ask: Future[int] = asyncio.run_coroutine_threadsafe(_running(), self.loop)
+        return ask.result(timeout=1) > 0
+
+
+async def _running() -> int:
+    return sum(1 for t in asyncio.all_tasks() if not t.done()) - 1
+
+
+_lane: Lane | None = None
+_guard = threading.Lock()
+
+
+def lane() -> Lane:
+    """Return this process's lane, started at first use."""
+    global _lane
+    with _guard:
+        if _lane is None or _lane.pid != os.getpid():
+            _lane = Lane(settings.LOOP_SLOTS)
+        return _lane
+
+
+def drain_if_started(seconds: float = 3.0) -> None:
+    """Drain this process's lane when it has one; called as the process exits."""
+    if _lane is not None and _lane.pid == os.getpid():
+        _lane.drain(seconds)

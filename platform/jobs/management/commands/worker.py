@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+from multiprocessing import util
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection, connections
+from django.utils import timezone
+
+from basics.processes import die_with_parent
+from jobs import runner
+from jobs.heartbeat import heartbeat, worker_name
+from jobs.lane import drain_if_started
+from jobs.models import Worker
+from jobs.sweeper import sweep
+
+log = structlog.get_logger(__name__)
+SWEEP_S = 2.0
+
+
+class Command(BaseCommand):
+    help = "Run background jobs: a django-q2 cluster, its heartbeat and the sweeper of stuck jobs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--processes", type=int, help="worker processes (GROUNDWORK_WORKERS)")
+
+    def handle(self, *args: Any, processes: int | None = None, **options: Any) -> None:
+        """Start the cluster and sweep until a signal, then let jobs go back to the queue and leave.
+
+        Every process below this one dies with its parent: django-q2's workers would otherwise outlive a killed
+        sentinel and go on working with nobody to supervise them.
+        """
+        if "pool" in settings.DATABASES["default"]["OPTIONS"]:
+            raise CommandError(
+                "The worker must not use a connection pool: a forked pool has no threads and hangs. "
+                "Unset DJANGO_DB_POOL."
+            )
+        from django_q.cluster import Cluster
+        from django_q.conf import Conf
+        from django_q.signals import post_spawn
+
+        if processes:
+            Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
+        os.register_at_fork(after_in_child=die_with_parent)
+        runner.stop_flag = multiprocessing.get_context("fork").Event()
+        post_spawn.connect(_when_forked, dispatch_uid="jobs.worker")
+        with tempfile.TemporaryDirectory(prefix="groundwork-worker-") as folder:
+            runner.slot_folder = Path(folder)
+            connections.close_all()
+            cluster = Cluster()
+            stop = threading.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stop.set())
+            cluster.start()
+            log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
+            try:
+                self._supervise(cluster, stop, Conf.WORKERS)
+            finally:
+                runner.stop_flag.set()
+                cluster.stop()
+                Worker.objects.filter(name=worker_name()).delete()
+
+    def _supervise(self, cluster: Any, stop: threading.Event, processes: int) -> None:
+        name, swept = worker_name(), 0.0
+        while not stop.wait(0.25):
+            if not cluster.sentinel.is_alive():
+                raise CommandError("The queue's sentinel process died; start the worker again.")
+            if time.monotonic() - swept < SWEEP_S:
+                continue
+            swept = time.monotonic()
+            try:
+                Worker.objects.update_or_create(
+                    name=name, defaults={"seen_at": timezone.now(), "processes": processes}
+                )
+                sweep()
+            except DatabaseError as error:
+                log.warning("worker_sweep_failed", error=str(error))
+                connection.close()
+
+
+def _when_forked(**kwargs: Any) -> None:
+    """In each new worker process: leave nothing behind when it exits."""
+    watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
+    watcher.start()
+    util.Finalize(None, drain_if_started, exitpriority=100)
+
+
+def _interrupt_on_stop() -> None:
+    runner.stop_flag.wait()
+    heartbeat().interrupt_all()

@@ -1,0 +1,18 @@
+"""Wake up whoever listens: one channel, a topic in the payload, never content."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+CHANNEL = "groundwork"
+
+
+def notify(tenant_id: int, topic: str, value: int | str = "") -> None:
+    """Send ``<tenant>:<topic> <value>`` to listeners when the current transaction commits.
+
+    Args:
+        topic: for example ``run:12`` or ``collection:5``.
+        value: a position such as a sequence number; listeners re-read rows, so it is only a hint.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, f"{tenant_id}:{topic} {value}"])

@@ -1,0 +1,68 @@
+"""Which kinds of job exist and what runs them. Modules named ``tasks`` register theirs at start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from jobs.models import Job
+
+Lane = Literal["cpu", "loop"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """One kind of job.
+
+    Attributes:
+        lane: ``cpu`` runs in the worker process's main thread, few at a time; ``loop`` is a coroutine on the process's
+            event loop, many at a time.
+        max_attempts: claims in all, crashes included.
+        on_end: called inside the transaction that ends a job without success (failed or cancelled), also when the
+            worker is dead and the sweeper ends it, so that the application's own row ends with it.
+    """
+
+    name: str
+    handler: Callable[..., Any]
+    lane: Lane
+    max_attempts: int
+    on_end: Callable[[Job], None] | None
+
+
+_kinds: dict[str, JobKind] = {}
+
+
+def job(
+    name: str,
+    *,
+    lane: Lane = "cpu",
+    max_attempts: int = 3,
+    on_end: Callable[[Job], None] | None = None,
+) -> Callable[[F], F]:
+    """Register the decorated function as what runs jobs of this kind.
+
+    It is called as ``handler(ctx, **payload)`` inside the job's tenant scope and must be safe to run again.
+
+    Raises:
+        ValueError: the name is taken by another function.
+    """
+
+    def register(handler: F) -> F:
+        known = _kinds.get(name)
+        if known is not None and known.handler is not handler:
+            raise ValueError(f"job kind {name!r} is registered twice")
+        _kinds[name] = JobKind(name, handler, lane, max_attempts, on_end)
+        return handler
+
+    return register
+
+
+def get(name: str) -> JobKind:
+    """Return the kind. Raises LookupError for a name nothing registers (an app removed, a worker out of date)."""
+    try:
+        return _kinds[name]
+    except KeyError:
+        raise LookupError(f"no code on this machine runs jobs of kind {name!r}") from None

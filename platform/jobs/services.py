@@ -1,0 +1,138 @@
+"""Enqueue and cancel jobs; end them in one place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django_q.tasks import async_task
+
+from basics.errors import Conflict
+from jobs import registry
+from jobs.models import ACTIVE, Job, JobStatus
+from jobs.notify import notify
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+BACKOFF_S = (2, 10, 60, 300)
+
+
+def job_enqueue(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    kind: str,
+    payload: dict[str, int | str],
+    dedupe_key: str = "",
+    topic: str = "",
+) -> Job:
+    """Create a job and wake a worker when the current transaction commits.
+
+    Args:
+        payload: ids only; the handler reads everything else when it runs.
+        dedupe_key: while a job of this kind and key is queued or running, that one is returned instead.
+        topic: channel that is told about progress and the end, for example ``collection:5``.
+
+    Raises:
+        LookupError: nothing runs this kind.
+    """
+    known = registry.get(kind)
+    fields: dict[str, Any] = {
+        "tenant": tenant,
+        "kind": kind,
+        "payload": payload,
+        "lane": known.lane,
+        "max_attempts": known.max_attempts,
+        "dedupe_key": dedupe_key,
+        "topic": topic,
+        "user_id": actor.user_id,
+        "woken_at": timezone.now(),
+    }
+    with transaction.atomic():
+        if not dedupe_key:
+            job: Job = Job.objects.create(**fields)
+        else:
+            same = {"tenant": tenant, "kind": kind, "dedupe_key": dedupe_key}
+            active = Job.objects.filter(**same, status__in=ACTIVE)
+            if (found := active.first()) is not None:
+                return found
+            try:
+                with transaction.atomic():
+                    job = Job.objects.create(**fields)
+            except IntegrityError:  # another transaction was first
+                return active.get()  # type: ignore[no-any-return]
+        wake(job)
+    return job
+
+
+def wake(job: Job) -> None:
+    """Put an entry for the job into the queue underneath.
+
+    On Postgres that is part of the current transaction; Redis is told after the commit (a lost message is found by the
+    sweeper).
+    """
+    entry = (f"jobs.runner.run_{job.lane}", job.tenant_id, job.pk)
+    if settings.BROKER == "redis":
+        transaction.on_commit(lambda: async_task(*entry))
+    else:
+        async_task(*entry)
+
+
+def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
+    """Cancel a job: at once while it waits, at its next check while it runs.
+
+    Raises:
+        Conflict: it has ended already.
+    """
+    with transaction.atomic():
+        row: Job = Job.objects.select_for_update().get(pk=job.pk, tenant=tenant)
+        if row.status == JobStatus.QUEUED:
+            job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled before it started.")
+        elif row.status == JobStatus.RUNNING:
+            row.cancel_requested_at = timezone.now()
+            row.save(update_fields=["cancel_requested_at"])
+            notify(tenant.pk, f"job:{row.pk}", "cancel")
+        else:
+            raise Conflict("job_ended", f"This job has already ended ({row.status}).")
+    return row
+
+
+def job_end(job: Job, status: str, code: str = "", message: str = "") -> None:
+    """Give a job its terminal state and let the application's own row end with it, in the current transaction."""
+    job.status = status
+    job.error_code, job.error_message = code, message
+    job.finished_at, job.lease_expires_at = timezone.now(), None
+    job.save(
+        update_fields=["status", "error_code", "error_message", "finished_at", "lease_expires_at"]
+    )
+    if status != JobStatus.SUCCEEDED:
+        try:
+            on_end = registry.get(job.kind).on_end
+        except LookupError:
+            on_end = None
+        if on_end is not None:
+            on_end(job)
+    if job.topic:
+        notify(job.tenant_id, job.topic)
+
+
+def job_requeue(job: Job, *, delay_s: float = 0, count_attempt: bool = True) -> None:
+    """Put a job back into the queue, in the current transaction.
+
+    Args:
+        delay_s: seconds before it may start again; the sweeper wakes it then.
+        count_attempt: False when the worker shut down: that was not the job's fault.
+    """
+    now = timezone.now()
+    job.status, job.worker, job.lease_expires_at = JobStatus.QUEUED, "", None
+    job.run_after = now + timedelta(seconds=delay_s)
+    job.woken_at = now
+    job.save(update_fields=["status", "worker", "lease_expires_at", "run_after", "woken_at"])
+    if not count_attempt:
+        Job.objects.filter(pk=job.pk).update(attempts=F("attempts") - 1)
+    if delay_s <= 0:
+        wake(job)

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class JobTestsConfig(AppConfig):
+    name = "tests.jobs"
+    label = "job_tests"

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.conftest import ROOT
+from tests.jobs import tasks  # noqa: F401 - registers the kinds in this process too
+
+
+def database_url() -> str:
+    """Return the URL of the test database for another process."""
+    chosen = connection.settings_dict
+    return (
+        f"postgresql://{chosen['USER']}:{chosen['PASSWORD']}@{chosen['HOST']}:{chosen['PORT']}/"
+        f"{chosen['NAME']}"
+    )
+
+
+@pytest.fixture
+def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start real worker commands on the test database; all are gone afterwards."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(**env: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "worker"],
+            env={
+                **os.environ,
+                "DATABASE_URL": database_url(),
+                "DJANGO_SETTINGS_MODULE": "tests.jobs.settings",
+                "GROUNDWORK_JOB_LEASE_S": "3",
+                **env,
+            },
+            cwd=ROOT,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+    for process in started:
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "notes"
+    path.touch()
+    return path
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until the condition is true, or fail."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.05)

@@ -1,0 +1,57 @@
+"""Job kinds that only tests use. What a run did is appended to the file the test names."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from basics.errors import Invalid
+from jobs.context import JobContext
+from jobs.models import Job
+from jobs.registry import job
+
+
+def _note(path: str, text: str) -> None:
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(text + "\n")
+
+
+def _ended(job: Job) -> None:
+    if "path" in job.payload:
+        _note(job.payload["path"], f"ended {job.status} {job.error_code}")
+
+
+@job("tests.note", on_end=_ended)
+def note(ctx: JobContext, path: str, **_: Any) -> None:
+    _note(path, f"ran {ctx.attempt} {os.getpid()}")
+
+
+@job("tests.refuse", on_end=_ended)
+def refuse(ctx: JobContext, path: str) -> None:
+    raise Invalid("bad_input", "This input cannot be used.")
+
+
+@job("tests.crash", max_attempts=2, on_end=_ended)
+def crash(ctx: JobContext, path: str) -> None:
+    _note(path, f"ran {ctx.attempt}")
+    raise RuntimeError("a bug")
+
+
+@job("tests.sleep", max_attempts=2, on_end=_ended)
+def sleep(ctx: JobContext, path: str, seconds: int) -> None:
+    _note(path, f"began {ctx.attempt} {os.getpid()}")
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        ctx.check()
+        time.sleep(0.02)
+    _note(path, f"done {ctx.attempt}")
+
+
+@job("tests.wait", lane="loop", max_attempts=3, on_end=_ended)
+async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
+    _note(path, f"began {ctx.attempt} {os.getpid()}")
+    await asyncio.sleep(milliseconds / 1000)
+    _note(path, f"done {ctx.attempt} {os.getpid()}")

@@ -1,0 +1,127 @@
+"""A real worker process on the real queue: wake-up, both lanes, kill -9, stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs.models import Job, JobStatus, Worker
+from jobs.services import job_cancel, job_enqueue
+from tenancy.scope import tenant_scope
+from tests.cast import Cast, make_cast
+from tests.jobs.conftest import wait_for
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> Cast:
+    return make_cast()
+
+
+def _enqueue(cast: Cast, kind: str, notes: Path, **extra: int) -> Job:
+    with tenant_scope(cast.tenant.pk):
+        return job_enqueue(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            kind=kind,
+            payload={"path": str(notes), **extra},
+        )
+
+
+def _status(job: Job) -> str:
+    with tenant_scope(job.tenant_id):
+        return str(Job.objects.get(pk=job.pk).status)
+
+
+def _ready(process: subprocess.Popen[str]) -> None:
+    wait_for(lambda: Worker.objects.exists() or process.poll() is not None)
+    assert process.poll() is None
+
+
+def test_many_waits_run_at_once_beside_a_busy_cpu_job(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker())
+    _enqueue(cast, "tests.sleep", notes, seconds=20)
+    wait_for(lambda: "began" in notes.read_text())
+    began = time.monotonic()
+    waits = [_enqueue(cast, "tests.wait", notes, milliseconds=1000) for _ in range(30)]
+    wait_for(lambda: all(_status(j) == JobStatus.SUCCEEDED for j in waits))
+    assert time.monotonic() - began < 15, "30 waits of 1 s ran one after another"
+    assert "done 1\n" not in notes.read_text(), "the cpu job should still run"
+
+
+def test_job_goes_on_elsewhere_when_its_worker_is_killed(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker())
+    job = _enqueue(cast, "tests.sleep", notes, seconds=2)
+    wait_for(lambda: "began 1" in notes.read_text())
+    os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)
+    wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
+    lines = [line.split()[:2] for line in notes.read_text().splitlines()]
+    assert lines == [["began", "1"], ["began", "2"], ["done", "2"]]
+
+
+def test_loop_job_goes_on_elsewhere_when_its_worker_is_killed(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    _ready(start_worker())
+    job = _enqueue(cast, "tests.wait", notes, milliseconds=1500)
+    wait_for(lambda: "began 1" in notes.read_text())
+    os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)
+    wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
+    assert "done 2" in notes.read_text()
+
+
+def test_running_job_is_cancelled(cast: Cast, notes: Path, start_worker: Start) -> None:
+    _ready(start_worker())
+    job = _enqueue(cast, "tests.sleep", notes, seconds=30)
+    wait_for(lambda: "began 1" in notes.read_text())
+    with tenant_scope(cast.tenant.pk):
+        job_cancel(tenant=cast.tenant, actor=cast.actor("member"), job=job)
+    wait_for(lambda: _status(job) == JobStatus.CANCELLED, 5)
+
+
+def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    process = start_worker()
+    _ready(process)
+    slow = _enqueue(cast, "tests.sleep", notes, seconds=30)
+    chat = _enqueue(cast, "tests.wait", notes, milliseconds=30_000)
+    wait_for(lambda: notes.read_text().count("began") == 2)
+    process.send_signal(signal.SIGTERM)
+    process.wait(10)
+    with tenant_scope(cast.tenant.pk):
+        for job in Job.objects.filter(pk__in=[slow.pk, chat.pk]):
+            assert (job.status, job.attempts) == (JobStatus.QUEUED, 0)
+    assert not Worker.objects.exists()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_no_process_survives_when_the_command_is_killed(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    process = start_worker()
+    _ready(process)
+    process.kill()
+    process.wait(5)
+
+    def gone() -> bool:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_for(gone, 5)
