@@ -246,7 +246,7 @@ class CallRunner:
         call = self._calls[index]
         warning = self._guard.call_ended(call, is_error=result.is_error)
         content = output_cut(result.content, self._limits.max_tool_output_chars)
-        if warning and not known:
+        if warning and not known and result.error_code not in ("limit", "cancelled"):
             content = f"{content}\n{warning}"
         if content != result.content:
             result = replace(result, content=content)

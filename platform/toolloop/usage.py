@@ -40,6 +40,7 @@ class Spending:
         self._profile = profile
         self._context = 0  # Tokens the provider counted for the history up to the last turn.
         self._unreported = False
+        self._free = profile.cost_usd(Usage(input_total=1000, output_total=1000)) == 0.0
         self.usage = Usage()
         self.cost_usd: float | None = 0.0
         self.begin(Usage(), ())
@@ -79,9 +80,10 @@ class Spending:
         """Add what one model call has used."""
         counted = usage if usage.requests else usage + Usage(requests=1)
         self.usage += counted
-        self._unreported = self._unreported or not (usage.input_total or usage.output_total)
         self._context = usage.input_total + usage.output_total
         cost = self._profile.cost_usd(usage)
+        if not (usage.input_total or usage.output_total) and not self._free:
+            self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
 
     def reserve(
