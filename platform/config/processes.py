@@ -93,7 +93,7 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
-def die_with_parent(signum: int) -> Callable[[], None] | None:
+def die_with_parent(signum: int, parent: int | None = None) -> Callable[[], None] | None:
     """Return a ``preexec_fn`` after which the kernel sends ``signum`` when the parent dies, even by SIGKILL.
 
     Linux only (None elsewhere). The tie is to the *thread* that forks: call Popen from a thread that lives as long as
@@ -103,14 +103,20 @@ def die_with_parent(signum: int) -> Callable[[], None] | None:
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    parent = os.getpid()
+    expected = os.getpid() if parent is None else parent
 
     def tie() -> None:
         prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-        if os.getppid() != parent:  # the parent died before the tie was made
+        if os.getppid() != expected:  # the parent died before the tie was made
             os._exit(1)
 
     return tie
+
+
+def end_with_parent(signum: int) -> None:
+    """Have the kernel send this process ``signum`` when the process that started it ends (Linux; else nothing)."""
+    if tie := die_with_parent(signum, parent=os.getppid()):
+        tie()
 
 
 def _others() -> Iterator[psutil.Process]:

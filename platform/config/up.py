@@ -30,6 +30,8 @@ from config.supervisor import LogFollower, Output, Service, describe_exit, http_
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
 _READY_S = 180.0
+_STOPPING_S = 45.0
+"""How long a new group waits for one that is stopping."""
 _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
 _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
@@ -79,12 +81,19 @@ def arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--data-dir", type=Path, help="folder of database, files and model (default: var)"
     )
+    parser.add_argument(
+        "--with-parent",
+        action="store_true",
+        help="stop when the process that started this one ends (Linux)",
+    )
     return parser
 
 
 def run(options: argparse.Namespace, output: Output, commands: Commands = GROUNDWORK) -> int:
     """Run the group with parsed options."""
     began = time.monotonic()
+    if options.with_parent:
+        processes.end_with_parent(signal.SIGTERM)
     try:
         env.load_file(ROOT / ".env")
         if options.data_dir:
@@ -309,6 +318,7 @@ class Up:
         def hurry() -> bool:
             return self._stops > 1
 
+        _write(self._record, {**(_read(self._record) or {}), "stopping": True})
         for service in (self.setup, self.web, self.worker):
             await service.stop(hurry)
         processes.end(processes.marked(self.mark), grace_s=1.0)
@@ -351,17 +361,27 @@ def _only_one(data_dir: Path) -> Iterator[None]:
     """Hold the right to be the one group of a data directory."""
     descriptor = os.open(data_dir / "run" / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        deadline = time.monotonic() + _STOPPING_S
+        while not _lock(descriptor):
             running = _read(data_dir / "run" / "up.json") or {}
+            if running.get("stopping") and time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
             raise UpError(
                 f"Groundwork runs already on {data_dir}: {running.get('url', 'it is starting')} "
                 f"(pid {running.get('pid', '?')}). Stop it with Ctrl-C there, or use another folder (--data-dir)."
-            ) from None
+            )
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read(path: Path) -> dict[str, object] | None:

@@ -221,6 +221,7 @@ def test_next_start_works_when_everything_was_killed(folder: Path) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     group.process.wait()
+    assert processes.wait_gone(doomed, 10) == []
     assert len(processes.marked(mark)) == 1  # the worker's child lives on, and works
     again = Group(folder)
     again.wait_for("ended 1 processes that an earlier start left behind")

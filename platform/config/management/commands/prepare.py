@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command, get_commands
 from django.core.management.base import BaseCommand, CommandParser
 
 
 class Command(BaseCommand):
-    help = "Bring the database up to date (migrations, tenant walls) and seed the demo."
+    help = "Bring everything up to date: migrations and tenant walls, static files, the embedder's model, the demo."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -16,10 +17,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write("applying migrations")
+        commands = get_commands()
+        self._call("applying migrations", "migrate", interactive=False, verbosity=1)
+        if hasattr(staticfiles_storage, "manifest_name"):  # served from STATIC_ROOT by hashed names
+            self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
+        if "embedder_prepare" in commands:
+            self._call("preparing the embedder's model", "embedder_prepare")
+        if not options["no_demo"] and "seed_demo" in commands:
+            self._call("seeding the demo", "seed_demo")
+
+    def _call(self, what: str, command: str, **options: Any) -> None:
+        self.stdout.write(what)
         self.stdout.flush()
-        call_command("migrate", interactive=False, verbosity=1, skip_checks=True)
-        if not options["no_demo"] and "seed_demo" in get_commands():
-            self.stdout.write("seeding the demo")
-            self.stdout.flush()
-            call_command("seed_demo")
+        call_command(command, skip_checks=True, **options)

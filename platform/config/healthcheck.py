@@ -1,0 +1,22 @@
+"""Health check of the image: ``python -m config.healthcheck`` ends with 0 when the web process answers."""
+
+from __future__ import annotations
+
+import http.client
+import sys
+
+
+def main(port: int = 8000) -> int:
+    """Return 0 when ``/healthz`` of this machine's web server answers 200, else 1."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.5)
+    try:
+        connection.request("GET", "/healthz", headers={"Host": "localhost"})
+        return 0 if connection.getresponse().status == 200 else 1
+    except OSError:
+        return 1
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
