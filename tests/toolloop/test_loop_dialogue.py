@@ -17,8 +17,9 @@ from toolloop.events import (
     ToolRunning,
     TurnFinished,
 )
+from toolloop.history import lost_result
 from toolloop.limits import Limits
-from toolloop.messages import ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.tools import ToolContext, ToolError, ToolOutput, tool
 
@@ -371,7 +372,7 @@ async def test_missing_results_of_the_past_are_filled_when_history_has_holes():
     torn = Turn(
         "scripted", "m", tool_calls=tuple(ToolCall(i, "add", {"a": 1, "b": 3}) for i in "ab")
     )
-    history = [
+    history: list[Message] = [
         UserMessage("one"),
         torn,
         ToolResult("b", "add", "4"),
@@ -381,4 +382,4 @@ async def test_missing_results_of_the_past_are_filled_when_history_has_holes():
 
     sent = dialogue.provider.requests[0].messages
     assert [getattr(m, "call_id", "") for m in sent] == ["", "", "a", "b", ""]
-    assert sent[2].error_code == "lost"
+    assert sent[2] == lost_result(ToolCall("a", "add", {}))

@@ -114,8 +114,9 @@ async def test_unusable_turn_is_asked_again_and_its_tokens_count():
 async def test_run_fails_and_says_little_when_an_adapter_breaks_its_contract():
     class Buggy(ScriptedProvider):
         async def stream(self, request):
-            raise KeyError("sk-secret")
-            yield
+            if request.model:
+                raise KeyError("sk-secret")
+            yield TextDelta("never")
 
     dialogue = await converse(Buggy([]))
     assert (dialogue.end.status, dialogue.end.error_code) == ("failed", "internal_error")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -33,9 +35,9 @@ class Killed(BaseException):
 class Store:
     """What survives a kill: rows as a database would hold them."""
 
-    turns: list[dict] = field(default_factory=list)
+    turns: list[dict[str, Any]] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
-    results: dict[str, dict] = field(default_factory=dict)
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
     writes: int = 0
 
     def history(self) -> list[Message]:
@@ -143,7 +145,7 @@ async def run(store: Store, paid: list[str], kill_at: int = -1, *, after: bool =
 
 
 async def unbroken() -> tuple[Store, list[str], RunFinished]:
-    store, paid = Store(), []
+    store, paid = Store(), list[str]()
     return store, paid, await run(store, paid)
 
 
@@ -159,7 +161,7 @@ async def test_unbroken_run_is_what_the_kill_points_are_compared_with():
 async def test_answer_is_reached_and_nothing_paid_twice_when_killed_at_any_write(after):
     whole, _, expected = await unbroken()
     for kill_at in range(whole.writes):
-        store, paid = Store(), []
+        store, paid = Store(), list[str]()
         with pytest.raises(Killed):
             await run(store, paid, kill_at, after=after)
         end = await run(store, paid)
@@ -174,22 +176,25 @@ async def test_answer_is_reached_and_nothing_paid_twice_when_killed_at_any_write
         assert answered == asked, where
 
 
-async def test_answer_is_reached_when_every_attempt_is_killed_after_two_more_writes():
-    store, paid = Store(), []
+@pytest.mark.parametrize("seed", range(20))
+async def test_answer_is_reached_when_many_attempts_are_killed_at_random(seed):
+    chance = random.Random(seed)
+    store, paid = Store(), list[str]()
     end, attempts = None, 0
     while end is None:
         attempts += 1
         assert attempts < 200
         with contextlib.suppress(Killed):
-            end = await run(store, paid, kill_at=store.writes + 1, after=True)
+            kill_at = store.writes + chance.randrange(8)
+            end = await run(store, paid, kill_at, after=chance.random() < 0.5)
     assert end.text == "All done."
     assert len(paid) == len(set(paid))
-    assert attempts > 10
+    assert attempts > 2
 
 
 async def test_only_the_missing_calls_run_when_history_ends_in_open_calls():
     made = tuple(ToolCall(f"c{i}", "add", {"a": i, "b": 1}, "{}") for i in range(3))
-    history = [
+    history: list[Message] = [
         UserMessage("Hello"),
         Turn("scripted", "m", tool_calls=made, stop="tools"),
         ToolResult("c1", "add", "stored"),
@@ -201,14 +206,14 @@ async def test_only_the_missing_calls_run_when_history_ends_in_open_calls():
 
 
 async def test_no_model_is_asked_when_only_the_last_word_was_missing():
-    history = [UserMessage("Hello"), Turn("scripted", "m", text="The answer.")]
+    history: list[Message] = [UserMessage("Hello"), Turn("scripted", "m", text="The answer.")]
     dialogue = await converse([], history=history, first_step=1)
     assert dialogue.end.text == "The answer."
     assert dialogue.provider.requests == []
 
 
 async def test_paused_text_is_kept_when_a_run_is_resumed_between_its_halves():
-    history = [
+    history: list[Message] = [
         UserMessage("Hello"),
         Turn("scripted", "m", text="One, ", stop="pause"),
         Turn("scripted", "m", text="two, ", stop="pause"),
@@ -219,7 +224,10 @@ async def test_paused_text_is_kept_when_a_run_is_resumed_between_its_halves():
 
 async def test_cut_off_calls_stay_unrun_when_resumed():
     made = ToolCall("c0", "add", {"a": 1, "b": 1}, "{}")
-    history = [UserMessage("Hello"), Turn("scripted", "m", tool_calls=(made,), stop="length")]
+    history: list[Message] = [
+        UserMessage("Hello"),
+        Turn("scripted", "m", tool_calls=(made,), stop="length"),
+    ]
     dialogue = await converse([says("ok")], add, history=history, first_step=1)
     assert dialogue.told()[0].error_code == "truncated"
 

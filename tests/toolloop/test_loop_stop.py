@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ class Conversation:
         self.provider = ScriptedProvider(script)
         self.journal = Recorder()
         self.stop = asyncio.Event()
-        self.events: list = []
-        self.seen: asyncio.Queue = asyncio.Queue()
+        self.events: list[Any] = []
+        self.seen: asyncio.Queue[Any] = asyncio.Queue()
         self.stream = run_loop(
             provider=self.provider,
             model="m",
@@ -77,7 +78,7 @@ async def test_stream_is_closed_and_text_kept_when_stopped_while_the_provider_is
 async def test_run_stops_at_the_next_event_when_the_provider_never_pauses():
     provider = ScriptedProvider([says(["x"] * 1000)])
     stop = asyncio.Event()
-    events = []
+    events: list[Any] = []
     async for event in run_loop(
         provider=provider, model="m", system="", history=[UserMessage("a")],
         toolset=Toolset(), stop=stop,
@@ -94,7 +95,7 @@ async def test_no_model_is_called_when_stopped_before_the_start():
     stop = asyncio.Event()
     stop.set()
     provider = ScriptedProvider([says("never")])
-    events = [
+    events: list[Any] = [
         event
         async for event in run_loop(
             provider=provider,
@@ -246,7 +247,7 @@ async def test_task_is_left_uncancelled_when_a_run_was_stopped_in_it():
     provider = ScriptedProvider([hangs()])
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, stop.set)
-    events = [
+    events: list[Any] = [
         event
         async for event in run_loop(
             provider=provider, model="m", system="", history=[UserMessage("a")],
