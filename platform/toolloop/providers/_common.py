@@ -168,8 +168,10 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 
 def string(value: object) -> str:
-    """Return a string as it is and anything else as ""."""
-    return value if isinstance(value, str) else ""
+    """Return a string and anything else as ""; half a surrogate pair, which no UTF-8 can hold, becomes "?"."""
+    if not isinstance(value, str):
+        return ""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def number(value: object) -> int:
@@ -182,8 +184,8 @@ def number(value: object) -> int:
 class Until(AsyncIterator[_T]):
     """Iterate a stream until it ends or the event loop's clock passes ``deadline``.
 
-    The timeout covers only the waiting for the next item, never the consumer's own time between two items. A class
-    and no generator, so that an abandoned iteration leaves nothing for the garbage collector to close.
+    The timeout strikes only while the next item is awaited, never in the consumer's own code between two items. A
+    class and no generator, so that an abandoned iteration leaves nothing for the garbage collector to close.
     """
 
     def __init__(self, source: AsyncIterator[_T], deadline: float) -> None:

@@ -165,6 +165,10 @@ def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:
         return BadRequest(f"The base URL of {provider} cannot be used: {scrub(str(exc), key)}")
     if isinstance(exc, httpx2.HTTPError | httpx2.StreamError):
         return ProviderUnavailable(f"The connection to {provider} failed ({_describe(exc, key)}).")
+    if isinstance(exc, UnicodeEncodeError):
+        return BadRequest(
+            "The history holds text that is no valid Unicode (half a surrogate pair)."
+        )
     if isinstance(exc, json.JSONDecodeError | UnicodeDecodeError):
         return MalformedResponse(f"{provider} sent an answer that is not valid JSON.")
     return None

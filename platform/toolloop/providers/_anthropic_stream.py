@@ -1,0 +1,163 @@
+"""Read the raw event stream of the Messages API: https://platform.claude.com/docs/en/build-with-claude/streaming."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolloop.events import (
+    ProviderEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStarted,
+)
+from toolloop.messages import ToolCall, Usage
+from toolloop.providers._common import joined, make_call, mapping, number, string
+
+
+class MessageReader:
+    """Fold the raw events of one message; ``text`` is always exactly what was yielded as deltas."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.reasoning = ""
+        self.blocks: list[dict[str, Any]] = []
+        self.calls: list[ToolCall] = []
+        self.stop_reason = ""
+        self.stop_detail = ""
+        self.response_id = ""
+        self.done = False
+        # False once something came that could not be rebuilt exactly: an altered echo would be refused.
+        self.faithful = True
+        self._usage: dict[str, Any] = {}
+        self._block: dict[str, Any] = {}
+        self._raw = ""
+        self._previous_kind = ""
+
+    def read(self, event: dict[str, Any]) -> list[ProviderEvent]:
+        """Take one event and return the deltas it means."""
+        kind = event.get("type")
+        if kind == "content_block_delta":
+            return self._delta(mapping(event.get("delta")))
+        if kind == "content_block_start":
+            return self._begin(mapping(event.get("content_block")))
+        if kind == "content_block_stop":
+            return self._end()
+        if kind == "message_start":
+            message = mapping(event.get("message"))
+            self.response_id = string(message.get("id"))
+            self._count(message.get("usage"))
+        elif kind == "message_delta":
+            delta = mapping(event.get("delta"))
+            details = mapping(delta.get("stop_details"))
+            self.stop_reason = string(delta.get("stop_reason")) or self.stop_reason
+            self.stop_detail = joined(
+                self.stop_reason,
+                string(details.get("category")),
+                string(details.get("explanation")),
+            )
+            self._count(event.get("usage"))
+        elif kind == "message_stop":
+            self.done = True
+        return []
+
+    def usage(self) -> Usage:
+        """Return the usage; Anthropic counts cached input apart from the rest."""
+        data = self._usage
+        read = number(data.get("cache_read_input_tokens"))
+        written = number(data.get("cache_creation_input_tokens"))
+        details = mapping(data.get("output_tokens_details"))
+        return Usage(
+            input_total=number(data.get("input_tokens")) + read + written,
+            cached_read=read,
+            cache_write=written,
+            output_total=number(data.get("output_tokens")),
+            reasoning=number(details.get("thinking_tokens")),
+            requests=1,
+        )
+
+    def _count(self, usage: object) -> None:
+        # message_delta repeats the counts cumulatively, some of them as null
+        self._usage |= {key: value for key, value in mapping(usage).items() if value is not None}
+
+    def _begin(self, block: dict[str, Any]) -> list[ProviderEvent]:
+        self._block = dict(block)
+        self._raw = ""
+        kind = block.get("type")
+        if kind == "tool_use":
+            return [ToolCallStarted(string(block.get("id")), string(block.get("name")))]
+        if kind == "text":
+            return self._add_text(string(block.get("text")))
+        if kind == "thinking":
+            return self._add_reasoning(string(block.get("thinking")))
+        return []
+
+    def _delta(self, delta: dict[str, Any]) -> list[ProviderEvent]:
+        kind = delta.get("type")
+        block = self._block
+        if kind == "text_delta":
+            text = string(delta.get("text"))
+            block["text"] = string(block.get("text")) + text
+            return self._add_text(text)
+        if kind == "thinking_delta":
+            thinking = string(delta.get("thinking"))
+            block["thinking"] = string(block.get("thinking")) + thinking
+            return self._add_reasoning(thinking)
+        if kind == "signature_delta":
+            block["signature"] = string(block.get("signature")) + string(delta.get("signature"))
+            return []
+        if kind == "input_json_delta":
+            piece = string(delta.get("partial_json"))
+            self._raw += piece
+            is_call = block.get("type") == "tool_use" and piece
+            return [ToolArgumentsDelta(string(block.get("id")), piece)] if is_call else []
+        if kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+            return []
+        self.faithful = False
+        return []
+
+    def _end(self) -> list[ProviderEvent]:
+        block = self._block
+        self._block = {}
+        kind = string(block.get("type"))
+        self._previous_kind = kind
+        if kind == "tool_use":
+            self._end_call(block)
+        elif self._raw:
+            self.faithful = False  # the input of a server tool, which is never asked for here
+        # An empty text block comes back at times but may not be sent.
+        if block and not (kind == "text" and not block.get("text")):
+            self.blocks.append(block)
+        return []
+
+    def _end_call(self, block: dict[str, Any]) -> None:
+        if self._raw:
+            call = make_call(string(block.get("id")), string(block.get("name")), self._raw)
+            block["input"] = call.arguments if call.arguments is not None else {}
+        else:
+            given = block.get("input")
+            arguments = given if isinstance(given, dict) else {}
+            block["input"] = arguments
+            call = ToolCall(string(block.get("id")), string(block.get("name")), arguments)
+        self.faithful = self.faithful and call.arguments is not None
+        self.calls.append(call)
+
+    def _add_text(self, text: str) -> list[ProviderEvent]:
+        if not text:
+            return []
+        # Text blocks that follow one another are one text cut at its citations; others are apart.
+        if self.text and self._previous_kind not in {"", "text"}:
+            text = f"\n\n{text}"
+        self._previous_kind = "text"
+        self.text += text
+        return [TextDelta(text)]
+
+    def _add_reasoning(self, thinking: str) -> list[ProviderEvent]:
+        if not thinking:
+            return []
+        if self.reasoning and self._previous_kind:
+            thinking = f"\n\n{thinking}"
+        self._previous_kind = ""
+        self.reasoning += thinking
+        return [ReasoningDelta(thinking)]
