@@ -82,3 +82,16 @@ def test_script_needs_no_eval(path: Path):
         r"setAttribute\(\s*[\"']style",
     ):
         assert not re.search(forbidden, source), forbidden
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "static" / "css").glob("*.css")), ids=lambda p: p.name
+)
+def test_stylesheet_closes_what_it_opens_and_stays_small(path: Path):
+    source = path.read_text()
+    assert source.count("{") == source.count("}"), (
+        "a rule is not closed: everything after it is lost"
+    )
+    assert len(source) < 40 * 1024, "split it per component"
+    for name in re.findall(r"url\(([^)\"']+)\)", source):
+        assert (path.parent / name).is_file(), name
