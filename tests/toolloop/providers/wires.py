@@ -61,7 +61,7 @@ class Wire:
     def provider(self, handler: Any, **settings: Any) -> Provider:
         client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
         return make_provider(
-            self.name, api_key=KEY, http_client=client, **{**self.settings, **settings}
+            self.name, http_client=client, **{"api_key": KEY, **self.settings, **settings}
         )
 
     def request(self, *messages: Message, **changes: Any) -> ModelRequest:
