@@ -20,7 +20,8 @@ from apps.collections.ingestion.identifiers import identifier_list
 
 K1 = 1.2
 B = 0.75
-# Dimensions of the ``sparsevec`` column; ids run from 1 to SPARSE_DIMS as pgvector's text form counts from one.
+# Dimensions of the ``sparsevec`` column, pgvector's limit. Ids count from 0 as in the ``pgvector`` package's
+# ``SparseVector(dict, dims)``; its text form adds one by itself.
 SPARSE_DIMS = 1_000_000_000
 MAX_TERMS = 1000  # non-zero entries that a pgvector index can hold
 _MAX_TERM_CHARS = 200
@@ -178,13 +179,13 @@ def tokenise(text: str) -> list[str]:
 
 
 def term_id(term: str) -> int:
-    """Hash a term to 1..SPARSE_DIMS; stable over processes and versions.
+    """Hash a term to 0..SPARSE_DIMS-1; stable over processes and versions.
 
-    Two of a million terms collide with a chance of about 1 in 2,000 per term, which costs a little rank, never a
-    result.
+    Among a million distinct terms about one in a thousand shares its id with another, which costs a little rank,
+    never a result.
     """
     digest = blake2b(term.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % SPARSE_DIMS + 1
+    return int.from_bytes(digest, "big") % SPARSE_DIMS
 
 
 def tf_weights(

@@ -23,6 +23,7 @@ _POLL_SECONDS = 0.05
 _TICK_SECONDS = 0.5
 _ROOT = Path(__file__).resolve().parents[3]
 _STDERR_KEPT = 2000
+_CHILD_MODULE = "apps.collections.ingestion.child"
 
 _OUT_OF_MEMORY = "Reading this file needs more than {mb} MB of memory and was stopped. Split it or raise the limit."
 _TIMED_OUT = "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
@@ -50,7 +51,7 @@ def run_child(
         tempfile.TemporaryFile() as errors,
     ):
         process = subprocess.Popen(
-            [sys.executable, "-m", "apps.collections.ingestion.child"],
+            [sys.executable, "-m", _CHILD_MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -123,7 +124,13 @@ def _frames(
             data = os.read(stdout.fileno(), 1 << 20)
             if not data:
                 return
-            for header, blob in buffer.feed(data):
+            try:
+                frames = buffer.feed(data)
+            except ValueError as error:
+                raise ReadFailure(
+                    FailureCode.CRASHED, _CRASHED.format(how="its output made no sense")
+                ) from error
+            for header, blob in frames:
                 if "failure" in header:
                     raise _failure(header, limits)
                 yield header, blob

@@ -13,6 +13,7 @@ _EDIT = re.compile(
 )
 _AROUND = re.compile(r"[^\W_]*\Z"), re.compile(r"[^\W_]*")
 _WORD = re.compile(r"[^\W\d_]+")
+_BROKEN_WORD = re.compile("[^\\W_]*\ufffe\\s*[^\\W_]*")
 _MIN_PART = 4
 
 
@@ -58,7 +59,8 @@ def clean_page(raw: str) -> CleanPage:
             new = "\n"
         elif found == _LINE_HYPHEN:
             if words is None:
-                words = frozenset(w.lower() for w in _WORD.findall(raw))
+                whole = _BROKEN_WORD.sub(" ", raw)
+                words = frozenset(w.lower() for w in _WORD.findall(whole))
             new = _resolve_hyphen(raw, start, end, words)
         else:
             new = ""

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from PIL import Image, ImageChops
+
+from apps.collections.ingestion.extraction import document_extract
+from apps.collections.ingestion.page_images import page_text_boxes, render_page_image
+from apps.collections.ingestion.types import ReadFailure
+from tests.collections.ingestion.files import make_pdf, shared_file
+
+
+@pytest.fixture
+def lamp_pdf(tmp_path):
+    return make_pdf(
+        tmp_path / "a.pdf", [["First line of words."], ["Second page.", "Lamps 8539.50.00 here."]]
+    )
+
+
+@pytest.mark.parametrize("image_format", ["webp", "png"])
+def test_page_is_drawn_at_scale(lamp_pdf, image_format):
+    drawn = render_page_image(lamp_pdf, 1, 1.5, image_format=image_format)
+    image = Image.open(BytesIO(drawn.data))
+    assert image.size == (918, 1188) == (drawn.width, drawn.height)
+    assert image.format == image_format.upper()
+    white = Image.new("RGB", image.size, "white")
+    assert ImageChops.difference(image.convert("RGB"), white).getbbox() is not None
+
+
+def test_scale_is_held_when_it_asks_for_too_much(lamp_pdf):
+    assert render_page_image(lamp_pdf, 1, 1000.0).width == 612 * 4
+
+
+def test_box_covers_the_ink_of_the_passage(lamp_pdf):
+    text = document_extract(lamp_pdf, name="a.pdf").pages[1].text
+    start = text.index("8539")
+    [box] = page_text_boxes(lamp_pdf, 2, start, start + len("8539.50.00"))
+    drawn = render_page_image(lamp_pdf, 2, 2.0, image_format="png")
+    image = Image.open(BytesIO(drawn.data)).convert("L")
+    left, top = box.left * image.width, box.top * image.height
+    cut = image.crop(
+        (
+            int(left),
+            int(top),
+            int(left + box.width * image.width),
+            int(top + box.height * image.height),
+        )
+    )
+    assert cut.getextrema()[0] < 80  # there is ink
+    line_ink = ImageChops.invert(
+        image.crop((0, int(top), image.width, int(top + box.height * image.height)))
+    )
+    ink_left = line_ink.point(lambda v: 255 if v > 100 else 0).getbbox()[0]
+    # "Lamps " stands left of the box, so the line's first ink must lie outside of it.
+    assert ink_left < left - 20
+    assert 0.08 < box.width < 0.13
+
+
+def test_boxes_are_one_per_line_when_the_passage_spans_lines(lamp_pdf):
+    text = document_extract(lamp_pdf, name="a.pdf").pages[1].text
+    boxes = page_text_boxes(lamp_pdf, 2, 0, len(text))
+    assert len(boxes) == 2
+    assert boxes[0].top < boxes[1].top
+    assert all(
+        0 <= v <= 1 for b in boxes for v in (b.left, b.top, b.left + b.width, b.top + b.height)
+    )
+
+
+def test_no_boxes_come_when_the_range_is_empty_or_outside(lamp_pdf):
+    assert page_text_boxes(lamp_pdf, 2, 5, 5) == []
+    assert page_text_boxes(lamp_pdf, 2, 9_000, 9_100) == []
+
+
+def test_failure_is_typed_when_the_page_does_not_exist(lamp_pdf):
+    with pytest.raises(ReadFailure) as caught:
+        render_page_image(lamp_pdf, 3)
+    assert "has 2" in caught.value.message
+
+
+def test_boxes_lie_in_the_right_column_when_a_real_page_has_three():
+    path = shared_file("trade-us", "2025-15819.pdf")
+    text = document_extract(path, name=path.name).pages[0].text
+    start = text.index("Bryce Hoffmann")
+    boxes = page_text_boxes(path, 1, start, text.index("SUPPLEMENTARY"))
+    assert len(boxes) == 3
+    assert all(0.07 < b.left < 0.08 and b.left + b.width < 0.34 for b in boxes)
+
+
+def test_offsets_hold_when_hyphens_were_resolved_before_them():
+    path = shared_file("trade-us", "2025-23316.pdf")
+    page = document_extract(path, name=path.name).pages[1]
+    start = page.text.rindex("8", 0, len(page.text) - 20)
+    [box] = page_text_boxes(path, page.number, start, start + 1)
+    assert box.width < 0.02

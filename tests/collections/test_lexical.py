@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.collections import lexical
+
+
+def test_words_are_stemmed_and_stop_words_dropped_when_plain():
+    assert lexical.tokenise("The agencies were running the Programs") == ["agenc", "run", "program"]
+
+
+def test_identifier_counts_whole_and_in_parts_when_text_has_one():
+    terms = lexical.tokenise("duty on 8539.50.00 by getUserName")
+    assert {"=8539.50.00", "8539", "50", "00", "=getusername", "get", "user", "name"} <= set(terms)
+
+
+def test_same_terms_come_when_the_same_word_is_written_otherwise():
+    assert lexical.tokenise("ＴＡＲＩＦＦ ﬁle") == lexical.tokenise("tariff file")
+    assert lexical.tokenise("the agency's") == lexical.tokenise("agency")
+
+
+def test_term_id_is_stable_when_computed_in_another_process():
+    assert lexical.term_id("tariff") == 538_949_777
+    code = "from apps.collections.lexical import term_id; print(term_id('tariff'))"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": "platform:.", "PYTHONHASHSEED": "7"},
+    )  # fmt: skip
+    assert int(out.stdout) == lexical.term_id("tariff")
+
+
+@given(st.text(max_size=300))
+def test_ids_fit_the_column_when_text_is_anything(text):
+    weights = lexical.tf_weights(lexical.tokenise(text), 20.0)
+    assert all(0 <= key < lexical.SPARSE_DIMS for key in weights)
+    assert all(0 < weight < lexical.K1 + 1 for weight in weights.values())
+
+
+def test_weight_follows_the_formula():
+    weights = lexical.tf_weights(["a", "a", "b"], 6.0, k1=1.2, b=0.75)
+    norm = 1.2 * (0.25 + 0.75 * 3 / 6)
+    assert weights[lexical.term_id("a")] == pytest.approx(2 * 2.2 / (2 + norm))
+    assert weights[lexical.term_id("b")] == pytest.approx(2.2 / (1 + norm))
+    assert lexical.tf_weights([], 6.0) == {}
+    assert lexical.tf_weights(["a"], 0.0)[lexical.term_id("a")] == pytest.approx(1.0)
+
+
+def test_entries_are_capped_when_a_chunk_has_too_many_terms():
+    terms = [f"t{i}" for i in range(3000)] + ["often"] * 5
+    weights = lexical.tf_weights(terms, 100.0)
+    assert len(weights) <= lexical.MAX_TERMS
+    assert lexical.term_id("often") in weights
+
+
+def test_idf_falls_with_frequency_and_is_never_negative():
+    values = [lexical.idf(1000, df) for df in (0, 1, 10, 500, 1000, 5000)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] > 0
+    assert lexical.idf(10, 3) == pytest.approx(math.log(1 + 7.5 / 3.5))
+    assert lexical.idf(0, 0) > 0
+
+
+def test_query_leaves_out_terms_that_are_in_no_chunk():
+    frequencies = {lexical.term_id("tariff"): 3}
+    weights = lexical.query_weights("Which tariff, tariffs or unicorns?", 100, frequencies)
+    assert weights == {lexical.term_id("tariff"): lexical.idf(100, 3)}
+
+
+def test_query_ids_are_distinct_and_ordered():
+    ids = lexical.query_term_ids("steel tariff steel")
+    assert ids == [lexical.term_id("steel"), lexical.term_id("tariff")]
+
+
+def test_stems_agree_when_many_threads_stem_at_once():
+    words = [
+        f"{stem}{end}"
+        for stem in ("nation", "regul", "organiz", "comput")
+        for end in ("al", "ation", "ing", "ed")
+    ]
+    text = " ".join(words * 50)
+    lexical._stem.cache_clear()
+    expected = lexical.tokenise(text)
+    lexical._stem.cache_clear()
+    results: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(lexical.tokenise(text))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 8
