@@ -1,0 +1,209 @@
+"""A provider without a language model: it searches with the real tool and quotes the best sentences, marked as quotes.
+
+It exists so that the whole path (loop, tools, citations, streaming) works where no key is set, and says of itself what it
+is. It is deterministic: equal history, equal answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from toolloop.events import (
+    ProviderEvent,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallStarted,
+    TurnFinished,
+)
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.providers._sentences import Passage, Quote, best_quotes, content_terms
+from toolloop.providers.base import ModelRequest, ToolSpec
+
+SEARCH_TOOL = "search_documents"
+_INTRO = (
+    "These passages answer your question best (quoted by the extractive mode, no language model):"
+)
+_NOT_FOUND = (
+    "I did not find this in your documents. (Extractive mode, no language model: it can only quote passages that "
+    "share words with the question.)"
+)
+_NO_SEARCH = "I have no documents to search here. (Extractive mode, no language model.)"
+_SEARCH_FAILED = "The search failed, so I cannot quote anything: "
+_MOST_QUOTES = 5
+_DELTA_CHARS = 24
+# A question with so few words of its own ("and for tablets?") goes on with the one before it.
+_SHORT_QUESTION_TERMS = 2
+_POINTS_BACK = re.compile(
+    r"\b(it|its|that|this|those|these|they|them|their|he|she|his|her|same|too|also|else|there)\b|^\s*(and|or|but|what about|how about|why)\b",
+    re.IGNORECASE,
+)
+_SHORT_QUESTION_CHARS = 80
+
+
+class ExtractiveProvider:
+    """Answers with quotes from ``search_documents``; see the module's text."""
+
+    def __init__(self) -> None:
+        self.name = "extractive"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Call the search tool first; then quote what it found."""
+        questions, results = _current(request.messages)
+        tool = next((spec for spec in request.tools if spec.name == SEARCH_TOOL), None)
+        query = search_query(questions)
+        if tool is not None and not results and request.tool_choice != "none" and query:
+            call = _search_call(tool, query, len(request.messages))
+            yield ToolCallStarted(call.id, call.name)
+            yield ToolArgumentsDelta(call.id, call.raw)
+            yield TurnFinished(self._turn(request, "", (call,)))
+            return
+        text = answer_write(query, results) if results else _NO_SEARCH
+        for start in range(0, len(text), _DELTA_CHARS):
+            yield TextDelta(text[start : start + _DELTA_CHARS])
+            # Nothing here waits for a network: let a stop and the other runs of this event loop in.
+            await asyncio.sleep(0)
+        yield TurnFinished(self._turn(request, text, ()))
+
+    async def aclose(self) -> None:
+        """Close; nothing is held open."""
+
+    def _turn(self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...]) -> Turn:
+        return Turn(
+            provider=self.name,
+            model=request.model,
+            text=text,
+            tool_calls=calls,
+            stop="tools" if calls else "end",
+            usage=Usage(requests=1),
+        )
+
+
+def search_query(questions: Sequence[str]) -> str:
+    """Return what to search for: the last question, with the one before it when the last only follows it up.
+
+    Args:
+        questions: what the user said, oldest first.
+    """
+    if not questions:
+        return ""
+    last = " ".join(questions[-1].split())
+    is_follow_up = len(last) <= _SHORT_QUESTION_CHARS and (
+        len(content_terms(last)) <= _SHORT_QUESTION_TERMS or bool(_POINTS_BACK.search(last))
+    )
+    if is_follow_up and len(questions) > 1:
+        return f"{' '.join(questions[-2].split())} {last}"
+    return last
+
+
+def answer_write(query: str, results: Sequence[ToolResult]) -> str:
+    """Write the answer in Markdown: quotes grouped by document, each followed by its marker ``[c123]``.
+
+    Args:
+        query: what was searched for.
+        results: results of the search tool; see ``passages_read`` for their form.
+
+    Returns:
+        The answer; a plain sentence without markers when nothing found is relevant enough.
+    """
+    passages: list[Passage] = []
+    for result in results:
+        if not result.is_error:
+            passages += passages_read(result.content)
+    if not passages and results and all(result.is_error for result in results):
+        return _SEARCH_FAILED + results[-1].content
+    quotes = best_quotes(query, passages, _MOST_QUOTES)
+    if not quotes:
+        return _NOT_FOUND
+    by_document: dict[str, list[Quote]] = {}
+    for quote in quotes:
+        by_document.setdefault(quote.passage.document, []).append(quote)
+    parts = [_INTRO]
+    for document, group in by_document.items():
+        if document:
+            parts.append(f"**{_escaped(document)}**")
+        for quote in group:
+            page = quote.passage.page
+            where = f" (page {page})" if page is not None else ""
+            parts.append(f"> {_escaped(quote.text)} [{quote.passage.id}]{where}")
+    return "\n\n".join(parts)
+
+
+def passages_read(content: str) -> list[Passage]:
+    """Read the search tool's content: ``{"results": [{"id", "document", "page", "headings", "text"}], "note"}``.
+
+    Content that was cut at the run's output limit is read as far as it goes.
+    """
+    rows: list[Any]
+    try:
+        data = json.loads(content)
+        rows = data.get("results") or [] if isinstance(data, dict) else []
+    except ValueError:
+        rows = _rows_salvaged(content)
+    passages = []
+    for row in rows:
+        if isinstance(row, dict) and re.fullmatch(r"c\d+", str(row.get("id"))):
+            headings = row.get("headings") or []
+            passages.append(
+                Passage(
+                    id=str(row["id"]),
+                    document=str(row.get("document") or ""),
+                    page=row.get("page"),
+                    headings=" ".join(map(str, headings)) if isinstance(headings, list) else "",
+                    text=str(row.get("text") or ""),
+                )
+            )
+    return passages
+
+
+def _rows_salvaged(content: str) -> list[Any]:
+    start = re.search(r'"results"\s*:\s*\[', content)
+    rows: list[Any] = []
+    position = start.end() if start else len(content)
+    decoder = json.JSONDecoder()
+    while position < len(content):
+        position += len(content[position:]) - len(content[position:].lstrip(" \n\t,"))
+        try:
+            row, position = decoder.raw_decode(content, position)
+        except ValueError:
+            break  # The row in which the text was cut.
+        rows.append(row)
+    return rows
+
+
+# As few characters as safety needs, so that the quote stays findable in its chunk: what would be a marker of ours (a
+# document may say "[c7]"), a link, a tag, code, emphasis or an escape.
+_ACTIVE = re.compile(r"\](?=\()|<(?=[A-Za-z/!?])|[`*]|(?<!\w)_|_(?!\w)|\\(?=[!-/:-@\[-`{-~])")
+
+
+def _escaped(text: str) -> str:
+    """Keep a document's text from acting as Markdown or as a citation."""
+    active = _ACTIVE.sub(lambda match: "\\" + match.group(), text)
+    return re.sub(r"\[(c\d+)\]", r"\\[\1\\]", active)
+
+
+def _current(messages: Sequence[Message]) -> tuple[list[str], list[ToolResult]]:
+    """Return what the user said so far, and the search results since they last spoke."""
+    questions: list[str] = []
+    results: list[ToolResult] = []
+    for message in messages:
+        if isinstance(message, UserMessage) and not message.notice:
+            questions.append(message.text)
+            results = []
+        elif isinstance(message, ToolResult) and message.name == SEARCH_TOOL:
+            results.append(message)
+    return questions, results
+
+
+def _search_call(tool: ToolSpec, query: str, number: int) -> ToolCall:
+    properties = tool.parameters.get("properties", {})
+    required = tool.parameters.get("required", ())
+    parameter = "query"
+    if parameter not in properties:
+        parameter = next((name for name in required), parameter)
+    arguments = {parameter: query}
+    raw = json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(f"extractive_{number}", tool.name, arguments, raw)
