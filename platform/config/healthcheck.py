@@ -5,14 +5,23 @@ from __future__ import annotations
 import http.client
 import sys
 
+from config import env
+
+
+def probe_host() -> str:
+    """Return a host name that the web server of this configuration answers to: probes from inside need one."""
+    hosts: list[str] = env.get("GROUNDWORK_ALLOWED_HOSTS")
+    first = hosts[0] if hosts else "localhost"
+    return "localhost" if first == "*" else first.lstrip(".")
+
 
 def main(port: int = 8000) -> int:
     """Return 0 when ``/healthz`` of this machine's web server answers 200, else 1."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.5)
     try:
-        connection.request("GET", "/healthz", headers={"Host": "localhost"})
+        connection.request("GET", "/healthz", headers={"Host": probe_host()})
         return 0 if connection.getresponse().status == 200 else 1
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 1
     finally:
         connection.close()

@@ -215,14 +215,19 @@ def describe_exit(code: int) -> str:
         return f"killed by signal {-code}"
 
 
-async def http_get(host: str, port: int, path: str, timeout_s: float = 2.0) -> tuple[int, str]:
-    """Return status and body of a GET on a server of ours; (0, reason) when it does not answer."""
+async def http_get(
+    address: str, port: int, path: str, *, host: str, timeout_s: float = 2.0
+) -> tuple[int, str]:
+    """Return status and body of a GET on a server of ours; (0, reason) when it does not answer.
+
+    ``host`` is the Host header: a name the server answers to, which its address need not be.
+    """
     try:
         async with asyncio.timeout(timeout_s):
-            reader, writer = await asyncio.open_connection(host, port)
+            reader, writer = await asyncio.open_connection(address, port)
             try:
                 writer.write(
-                    f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode()
+                    f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
                 )
                 await writer.drain()
                 raw = await reader.read()

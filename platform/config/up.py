@@ -25,6 +25,7 @@ from pathlib import Path
 from config import env, processes
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
+from config.healthcheck import probe_host
 from config.supervisor import LogFollower, Output, Service, describe_exit, http_get, stdout
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,8 +149,13 @@ class Up:
     @property
     def url(self) -> str:
         """Where a browser finds the web server."""
-        shown = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104
-        return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}"
+        shown = f"[{self._address}]" if ":" in self._address else self._address
+        return f"http://{shown}:{self.port}"
+
+    @property
+    def _address(self) -> str:
+        """An address of this machine behind the one it listens on."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
 
     async def run(self) -> int:
         """Start everything, keep it alive, and stop it in order (web, worker, database)."""
@@ -236,7 +242,7 @@ class Up:
     async def _watch(self, *, is_prepared: bool) -> int:
         started = time.monotonic()
         is_ready = False
-        next_probe = 0.0
+        next_probe, pause = 0.0, 0.1
         next_notice = started + 15.0
         while not self._stops and not self.output.is_broken:
             await asyncio.sleep(0.1)
@@ -249,10 +255,10 @@ class Up:
                     return 1
             if is_ready or now < next_probe:
                 continue
-            status, body = await http_get(
-                "127.0.0.1" if self.host == "0.0.0.0" else self.host, self.port, "/readyz"  # noqa: S104
-            )  # fmt: skip
-            next_probe = time.monotonic() + 0.1
+            status, body = await http_get(self._address, self.port, "/readyz", host=probe_host())
+            if status:  # it answers, and every "not yet" is a line in its log
+                pause = min(pause * 1.5, 2.0)
+            next_probe = time.monotonic() + pause
             if status == 200:
                 is_ready = True
                 self._greet()

@@ -1,0 +1,141 @@
+"""How long `manage.py up` takes to be ready, and what database, web server and worker hold at rest.
+
+    python benchmarks/startup.py [--rest 20] [--starts 3]
+
+Times are from the start of the process to its line "Groundwork is ready" (which follows a 200 of /readyz). Memory is read
+--rest seconds after that: PSS (shared pages divided among those who share them) is the honest sum; RSS counts the shared
+pages of every process again. The data directory is new and temporary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from _common import ROOT, write_result
+
+sys.path.insert(1, str(ROOT / "platform"))
+from config import processes
+from config.embedded import EmbeddedPostgres
+
+
+def free_port() -> int:
+    """Return a port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Run:
+    """One `manage.py up`, from start to the end of the stop."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"}
+        began = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "up", "--port", str(free_port()),
+             "--data-dir", str(data_dir)],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        assert self.process.stdout
+        said = []
+        for line in self.process.stdout:
+            said.append(line)
+            if "Groundwork is ready" in line:
+                break
+        else:
+            raise SystemExit("it did not become ready:\n" + "".join(said))
+        self.ready_s = time.perf_counter() - began
+
+    def memory(self) -> dict[str, dict[str, float]]:
+        """Return MB per service."""
+        groups: dict[str, list[psutil.Process]] = {"supervisor": [psutil.Process(self.process.pid)]}
+        for child in psutil.Process(self.process.pid).children():
+            mark = child.environ().get(processes.MARK, "")
+            if mark:
+                groups[mark.split("/")[1]] = processes.marked(mark)
+        groups["database"] = processes.postgres_on(EmbeddedPostgres(self.data_dir).pgdata)
+        found = {}
+        for name, members in groups.items():
+            infos = [member.memory_full_info() for member in members]
+            found[name] = {
+                "processes": len(members),
+                "pss_mb": sum(info.pss for info in infos) / 1e6,
+                "rss_mb": sum(info.rss for info in infos) / 1e6,
+            }
+        return found
+
+    def stop(self) -> float:
+        """Press Ctrl-C; return the seconds until it has ended. Fails when anything is left."""
+        began = time.perf_counter()
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.stdout
+        self.process.stdout.read()
+        code = self.process.wait(60)
+        seconds = time.perf_counter() - began
+        assert code == 0, f"exit code {code}"
+        assert not EmbeddedPostgres(self.data_dir).is_running(), "the database is left"
+        return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--rest", type=float, default=20.0, help="seconds of rest before memory is read"
+    )
+    parser.add_argument("--starts", type=int, default=3, help="starts after the first")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="groundwork-startup-"))
+    folder.chmod(0o711)
+    try:
+        first = Run(folder / "var")
+        print(f"first start    {first.ready_s:6.2f} s   (bar: 20)")
+        time.sleep(5)
+        stops = [first.stop()]
+        starts = []
+        for number in range(options.starts):
+            again = Run(folder / "var")
+            starts.append(again.ready_s)
+            print(f"start {number + 2}        {again.ready_s:6.2f} s   (bar: 6)")
+            if number == options.starts - 1:
+                time.sleep(options.rest)
+                memory = again.memory()
+            stops.append(again.stop())
+    finally:
+        EmbeddedPostgres(folder / "var").stop(force=True)
+        shutil.rmtree(folder)
+    print(f"stop           {max(stops):6.2f} s   (longest)\n")
+    print(f"{'at rest':<12}{'processes':>10}{'PSS MB':>10}{'RSS MB':>10}")
+    for name, values in memory.items():
+        print(
+            f"{name:<12}{values['processes']:>10}{values['pss_mb']:>10.0f}{values['rss_mb']:>10.0f}"
+        )
+    total = {key: sum(v[key] for v in memory.values()) for key in ("processes", "pss_mb", "rss_mb")}
+    print(
+        f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 700)"
+    )
+    path = write_result(
+        "startup",
+        {
+            "first_start_s": first.ready_s,
+            "next_starts_s": starts,
+            "stop_s": stops,
+            "rest_s": options.rest,
+            "memory": {**memory, "all": total},
+        },
+    )
+    print(f"\nwritten to {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
