@@ -89,6 +89,7 @@ if (palette) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (step && all.length) { e.preventDefault(); select(all[(at + step + all.length) % all.length]); }
     else if (e.key === "Enter") { e.preventDefault(); go(all[at]); }
+    else if (e.key === "Escape") { e.preventDefault(); palette.close(); } // a search field would only clear itself
   });
   list.addEventListener("click", (e) => go(e.target.closest("[role=option]")));
   list.addEventListener("htmx:after:settle", () => select(options()[0]));
