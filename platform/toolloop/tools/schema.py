@@ -195,11 +195,13 @@ class _Reader:
                 f"{hint.__name__} contains itself; use a pydantic model for recursive data"
             )
         self.open_types.append(hint)
-        required: frozenset[str] = hint.__required_keys__  # type: ignore[attr-defined]
+        required = set(hint.__required_keys__)  # type: ignore[attr-defined]
         forms: dict[str, _Form] = {}
         for name, item in get_type_hints(hint, include_extras=True).items():
             plain = item
-            while get_origin(plain) in (typing.Required, typing.NotRequired):
+            while (mark := get_origin(plain)) in (typing.Required, typing.NotRequired):
+                # __required_keys__ misses these marks where annotations are strings.
+                (required.add if mark is typing.Required else required.discard)(name)
                 plain = get_args(plain)[0]
             forms[name] = self.read(plain)
         self.open_types.pop()
