@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
@@ -20,13 +21,16 @@ class EmbeddingSpace(models.Model):
     provider = models.CharField(max_length=20)
     model = models.CharField(max_length=100)
     dimensions = models.PositiveIntegerField()
-    fingerprint = models.CharField(max_length=80, help_text="Weights and precision; never mixed in one space.")
+    fingerprint = models.CharField(
+        max_length=80, help_text="Weights and precision; never mixed in one space."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["provider", "model", "dimensions", "fingerprint"], name="embedding_space_once"
+                fields=["provider", "model", "dimensions", "fingerprint"],
+                name="embedding_space_once",
             )
         ]
 
@@ -37,8 +41,12 @@ class EmbeddingSpace(models.Model):
 class Collection(TenantModel):
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
-    chunk_size = models.PositiveIntegerField(default=1200, help_text="Characters per chunk, at most.")
-    chunk_overlap = models.PositiveIntegerField(default=200, help_text="Characters two neighbours share.")
+    chunk_size = models.PositiveIntegerField(
+        default=1200, help_text="Characters per chunk, at most."
+    )
+    chunk_overlap = models.PositiveIntegerField(
+        default=200, help_text="Characters two neighbours share."
+    )
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -46,8 +54,13 @@ class Collection(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
     # Statistics of the lexical leg, kept with each document's index stage.
-    term_total = models.BigIntegerField(default=0, help_text="Terms in all chunks, for the average length.")
+    term_total = models.BigIntegerField(
+        default=0, help_text="Terms in all chunks, for the average length."
+    )
     chunk_total = models.BigIntegerField(default=0, help_text="Chunks that are searchable now.")
+    average_length = models.FloatField(
+        default=0, help_text="Terms per chunk that the stored term weights assume."
+    )
 
     class Meta:
         constraints = [
@@ -86,7 +99,13 @@ class Document(TenantModel):
 
     collection = TenantForeignKey(Collection, related_name="documents")
     name = models.CharField(max_length=255)
-    media_type = models.CharField(max_length=100)
+    media_type = models.CharField(
+        max_length=100, help_text="Guessed from the name, then read from the bytes."
+    )
+    title = models.CharField(max_length=300, blank=True)
+    is_paged = models.BooleanField(default=True)
+    warnings = models.JSONField(default=list, help_text="Sentences for the owner, from the reader.")
+    metadata = models.JSONField(default=dict, help_text="Facts of the reader.")
     size = models.BigIntegerField()
     sha256 = models.CharField(max_length=64)
     file = models.CharField(max_length=255, help_text="Key of the original in the file storage.")
@@ -128,9 +147,26 @@ class Document(TenantModel):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_active(self) -> bool:
+        """Tell whether its ingestion waits or runs."""
+        return self.status in (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
+
+    @property
+    def progress_percent(self) -> float:
+        """Give the progress of the running stage, 0 to 100."""
+        return 100 * self.progress_current / self.progress_total if self.progress_total else 0.0
+
+    @property
+    def identifier_fidelity(self) -> float | None:
+        """Give the share of the original's distinct codes and numbers that its chunks kept, None if it has none."""
+        if not self.identifiers_total:
+            return None
+        return self.identifiers_found / self.identifiers_total
+
 
 class Page(TenantModel):
-    """The text of one page; offsets of chunks count in the document's text, which is the pages joined by "\\n\\n"."""
+    """The text of one page; a document's text, in which chunks count, is the plain concatenation of its pages."""
 
     document = TenantForeignKey(Document, related_name="pages")
     number = models.PositiveIntegerField()
@@ -139,6 +175,9 @@ class Page(TenantModel):
     skip_reason = models.CharField(max_length=30, blank=True)
     width = models.FloatField(default=0)
     height = models.FloatField(default=0)
+    layout = models.JSONField(
+        default=dict, help_text="Headings and regions, as the reader's wire format has them."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["document", "number"], name="page_number")]
@@ -153,7 +192,7 @@ class Chunk(TenantModel):
     collection = TenantForeignKey(Collection, related_name="chunks")
     document = TenantForeignKey(Document, related_name="chunks")
     index = models.PositiveIntegerField()
-    kind = models.CharField(max_length=10, default="doc")
+    kind = models.CharField(max_length=10, default="text")
     text = models.TextField()
     char_start = models.PositiveIntegerField()
     char_end = models.PositiveIntegerField()
@@ -164,7 +203,7 @@ class Chunk(TenantModel):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["document", "index"], name="chunk_index")]
-        indexes = [models.Index(fields=["collection"], name="chunk_collection")]
+        indexes = [models.Index(fields=["collection", "id"], name="chunk_collection")]
 
     def __str__(self) -> str:
         return f"chunk {self.index} of document {self.document_id}"
@@ -175,8 +214,13 @@ class Embedding(TenantModel):
 
     pk = models.CompositePrimaryKey("chunk_id", "space_id")
     chunk = TenantForeignKey(Chunk, related_name="embeddings", db_index=False)
-    space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+", db_index=False)
+    space = models.ForeignKey(
+        EmbeddingSpace, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
     collection = TenantForeignKey(Collection, related_name="+", db_index=False)
+    # A copy of the chunk's, to filter without a join. Not a key: the chunk's own key binds both, and a cascade by
+    # document would scan this whole table.
+    document_id = models.BigIntegerField()
     vector = HalfVectorField()
 
     class Meta:
@@ -188,12 +232,16 @@ class ChunkTerms(TenantModel):
 
     chunk = TenantForeignKey(Chunk, primary_key=True, related_name="+")
     collection = TenantForeignKey(Collection, related_name="+", db_index=False)
+    document_id = models.BigIntegerField(help_text="A copy of the chunk's; see Embedding.")
     length = models.PositiveIntegerField()
     weights = SparseVectorField(dimensions=TERM_DIMENSIONS)
     lexemes = SearchVectorField()
 
     class Meta:
-        indexes = [models.Index(fields=["collection"], name="chunk_terms_collection")]
+        indexes = [
+            models.Index(fields=["collection"], name="chunk_terms_collection"),
+            GinIndex(fields=["lexemes"], name="chunk_terms_lexemes", fastupdate=False),
+        ]
 
 
 class TermFrequency(TenantModel):

@@ -26,6 +26,22 @@ PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
 _ON_DELETE_CODE = {"CASCADE": "c", "SET NULL": "n", "RESTRICT": "r"}
 
+_functions: dict[str, tuple[str, frozenset[str]]] = {}
+
+
+def register_function(signature: str, sql: str, *, tables: Iterable[str]) -> None:
+    """Let ``raise_walls`` create a function and give its use to the application's roles alone.
+
+    For SECURITY DEFINER functions, which look past row-level security (an operator that is not leakproof cannot use
+    its index under it): such a function states the tenant predicate itself and pins its search_path.
+
+    Args:
+        signature: ``name(type, ...)``.
+        sql: a CREATE OR REPLACE FUNCTION statement.
+        tables: tables that must exist first.
+    """
+    _functions[signature] = (sql, frozenset(tables))
+
 
 def tenant_models() -> list[type[TenantModel]]:
     """Return every concrete, managed model that belongs to a tenant."""
@@ -66,6 +82,13 @@ def raise_walls(connection: Any) -> None:
             _grant(cursor, [model._meta.db_table], rights)
         _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
         _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
+        for signature, (sql, tables) in _functions.items():
+            if tables <= existing:
+                cursor.execute(sql)
+                cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+                cursor.execute(
+                    f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}"
+                )
         cursor.execute(
             f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}"
         )

@@ -1,0 +1,68 @@
+"""Which embedder makes the vectors of a space: the bridge between the rows and ``apps.collections.embedders``."""
+
+from __future__ import annotations
+
+import os
+
+from django.conf import settings
+
+from apps.collections.embedders import base
+from apps.collections.embedders.registry import DEFAULT_EMBEDDER, make_embedder
+from apps.collections.models import EmbeddingSpace
+
+_REMOTE = {
+    "openai": (("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+    "google": (("GOOGLE_API_KEY", "GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
+}
+
+
+def default_setting() -> str:
+    """Return the embedder that new collections get, as ``provider/model[@dims]``."""
+    return DEFAULT_EMBEDDER if settings.EMBEDDER in ("", "minilm") else str(settings.EMBEDDER)
+
+
+def space_default() -> EmbeddingSpace:
+    """Return the row of the space that new collections get, made at its first use.
+
+    Raises:
+        EmbeddingError: the setting names no embedder.
+    """
+    space = _make(default_setting()).space
+    row, _ = EmbeddingSpace.objects.get_or_create(
+        provider=space.provider,
+        model=space.model,
+        dimensions=space.dims,
+        fingerprint=space.precision,
+    )
+    return row
+
+
+def embedder_for(space: EmbeddingSpace) -> base.Embedder:
+    """Return an embedder whose vectors may be compared with those of a space.
+
+    Raises:
+        EmbeddingError: ``embedder_misconfigured`` without a key, or when this version makes other vectors.
+    """
+    setting = f"{space.provider}/{space.model}"
+    if space.provider == "local":
+        setting += ":fp32" if space.fingerprint.startswith("fp32") else ""
+    else:
+        setting += f"@{space.dimensions}"
+    embedder = _make(setting)
+    if embedder.space.precision != space.fingerprint:
+        raise base.EmbeddingError(
+            "embedder_misconfigured",
+            f"The vectors of {space} were made by another version of the embedder ({space.fingerprint}; here is "
+            f"{embedder.space.precision}). Upload the documents into a new collection.",
+        )
+    return embedder
+
+
+def _make(setting: str) -> base.Embedder:
+    keys, url = _REMOTE.get(setting.partition("/")[0], ((), ""))
+    return make_embedder(
+        setting,
+        data_dir=settings.DATA_DIR,
+        api_key=next((os.environ[name] for name in keys if os.environ.get(name)), ""),
+        base_url=os.environ.get(url) or None,
+    )
