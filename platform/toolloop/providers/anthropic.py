@@ -7,7 +7,7 @@ something that looks valid.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,7 +92,7 @@ class AnthropicProvider:
         """Close the HTTP client and every open stream with it."""
         await self._client.close()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         import httpx2
 

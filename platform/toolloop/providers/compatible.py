@@ -8,7 +8,7 @@ All of that is tolerated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from toolloop.errors import ConfigurationError
@@ -111,7 +111,7 @@ class CompatibleProvider:
         """Close the HTTP client and every open stream with it."""
         await self._wire.aclose()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         body = self._body(request)
         taken = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -127,7 +127,7 @@ class GoogleProvider:
         await self._client.aio.aclose()
         await self._http.aclose()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         opened: list[httpx2.Response] = []

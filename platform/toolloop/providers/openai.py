@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from toolloop.errors import ProviderError, ProviderUnavailable
@@ -92,7 +92,7 @@ class OpenAIProvider:
         """Close the HTTP client and every open stream with it."""
         await self._wire.aclose()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         body = self._body(request)
         async with self._wire.post("/responses", body, request.timeout_s) as (request_id, events):

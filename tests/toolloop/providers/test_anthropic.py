@@ -7,16 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.providers.wires import (
-    ANTHROPIC,
-    KEY,
-    SEARCH,
-    Call,
-    Recorder,
-    Script,
-    play,
-    sse,
-)
+from tests.toolloop.providers.encodings import Call, Script, sse
+from tests.toolloop.providers.wires import ANTHROPIC, KEY, SEARCH, Recorder, play
 from toolloop import errors
 from toolloop.events import ReasoningDelta, TextDelta
 from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.providers.wires import COMPATIBLE, SEARCH, Recorder, Script, answer, play, sse
+from tests.toolloop.providers.encodings import Script, sse
+from tests.toolloop.providers.wires import COMPATIBLE, SEARCH, Recorder, answer, play
 from toolloop import errors
 from toolloop.events import ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.providers.wires import GOOGLE, KEY, SEARCH, Call, Recorder, Script, play, sse
+from tests.toolloop.providers.encodings import Call, Script, sse
+from tests.toolloop.providers.wires import GOOGLE, KEY, SEARCH, Recorder, play
 from toolloop import errors
 from toolloop.messages import ToolCall, ToolResult, Turn, Usage, UserMessage
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.toolloop.providers.wires import KEY, WIRES, Script, Wire, play
+from tests.toolloop.providers.encodings import Script
+from tests.toolloop.providers.wires import KEY, WIRES, Wire, play
 from toolloop import errors
 from toolloop.events import TextDelta, TurnFinished
 from toolloop.providers.base import Provider
@@ -26,6 +28,8 @@ class Server:
     """A bare HTTP/1.1 server: ``behave`` writes the chunks of each answer."""
 
     behave: Callable[[Write], Awaitable[None]]
+    status: bytes = b"200 OK"
+    headers: bytes = b"content-type: text/event-stream"
     port: int = 0
     connections: int = 0
     requests: int = 0
@@ -44,10 +48,8 @@ class Server:
                 length = int(head.split("content-length:")[1].split("\r\n")[0])
                 await reader.readexactly(length)
                 self.requests += 1
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-                    b"transfer-encoding: chunked\r\n\r\n"
-                )
+                writer.write(b"HTTP/1.1 " + self.status + b"\r\n" + self.headers + b"\r\n")
+                writer.write(b"transfer-encoding: chunked\r\n\r\n")
                 await self.behave(write)
                 await write(b"")
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -202,3 +204,19 @@ async def test_error_is_retryable_when_nobody_listens(wire: Wire) -> None:
         await play(connect(wire, server), wire.request())
     assert caught.value.retryable
     assert KEY not in str(caught.value)
+
+
+@every_wire
+async def test_error_body_is_read_when_it_arrives_in_pieces(wire: Wire) -> None:
+    body = json.dumps(wire.error_body(429, "rate_limit_error", "slow down, please")).encode()
+
+    async def behave(write: Write) -> None:
+        for start in range(0, len(body), 9):
+            await write(body[start : start + 9])
+
+    headers = b"content-type: application/json\r\nretry-after: 120"
+    async with running(Server(behave, b"429 Too Many Requests", headers)) as server:
+        with pytest.raises(errors.RateLimited, match="slow down, please") as caught:
+            await play(connect(wire, server), wire.request())
+        assert caught.value.retry_after_s == 120
+        assert server.requests == 1

@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
+from tests.toolloop.providers.encodings import Call, Script, sse
 from tests.toolloop.providers.wires import (
     ANTHROPIC,
     COMPATIBLE,
     GOOGLE,
     OPENAI,
     XAI,
-    Call,
     Recorder,
-    Script,
     Wire,
     play,
-    sse,
     stored,
 )
 from toolloop.messages import ToolResult, Turn, UserMessage
@@ -50,7 +48,7 @@ def assert_bytes_on_wire(items: list[dict[str, Any]], content: str) -> None:
 
 @pytest.mark.parametrize("wire", [OPENAI, XAI], ids=str)
 async def test_reasoning_item_comes_back_unaltered(wire: Wire) -> None:
-    items = [
+    items: list[dict[str, Any]] = [
         {
             "id": "rs_1",
             "type": "reasoning",
@@ -117,7 +115,7 @@ async def test_items_of_the_stream_serve_when_the_terminal_event_has_none() -> N
 
 
 async def test_thinking_blocks_come_back_unaltered() -> None:
-    blocks = [
+    blocks: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "Let me think é.", "signature": SECRET},
         {"type": "redacted_thinking", "data": SECRET[::-1]},
         {"type": "text", "text": "I look."},
@@ -141,7 +139,7 @@ async def test_thinking_blocks_come_back_unaltered() -> None:
         [{"type": "text_delta", "text": "I look."}],
         [{"type": "input_json_delta", "partial_json": json.dumps(blocks[3]["input"])}],
     ]
-    starts = [
+    starts: list[dict[str, Any]] = [
         {"type": "thinking", "thinking": "", "signature": ""},
         blocks[1],
         {"type": "text", "text": ""},
@@ -189,10 +187,13 @@ async def test_paused_turn_is_sent_back_as_it_is() -> None:
 
 @pytest.mark.parametrize("call_id", ["", "fc-1"])
 async def test_thought_signatures_come_back_unaltered(call_id: str) -> None:
-    function = {"name": "search_documents", "args": {"query": "é", "my_key": 1, "n": None}}
+    function: dict[str, Any] = {
+        "name": "search_documents",
+        "args": {"query": "é", "my_key": 1, "n": None},
+    }
     if call_id:
         function = {"id": call_id, **function}
-    chunks = [
+    chunks: list[list[dict[str, Any]]] = [
         [{"text": "I think", "thought": True}, {"text": " so.", "thought": True}],
         [{"text": "I "}],
         [{"text": "look."}, {"text": "", "thoughtSignature": SECRET}],
@@ -211,7 +212,7 @@ async def test_thought_signatures_come_back_unaltered(call_id: str) -> None:
     results = (ToolResult(second.id, "b", "two"), ToolResult(first.id, "a", "one"))
     await play(provider, GOOGLE.request(USER, turn, *results))
 
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"text": "I think so.", "thought": True},
         {"text": "I look."},
         {"text": "", "thoughtSignature": SECRET},

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.providers.wires import KEY, OPENAI, SEARCH, XAI, Recorder, Script, play, sse
+from tests.toolloop.providers.encodings import Script, sse
+from tests.toolloop.providers.wires import KEY, OPENAI, SEARCH, XAI, Recorder, play
 from toolloop import errors
 from toolloop.events import TextDelta, ToolCallStarted
 from toolloop.messages import UserMessage

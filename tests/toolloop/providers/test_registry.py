@@ -10,7 +10,7 @@ import pytest
 
 from toolloop.errors import ConfigurationError
 from toolloop.messages import Usage
-from toolloop.providers import _common, profiles
+from toolloop.providers import profiles
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.providers.registry import (
     PROVIDERS,
@@ -81,11 +81,20 @@ def test_make_says_what_to_install_when_the_sdk_is_missing(
     def missing(module: str) -> None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
-    monkeypatch.setattr(_common.importlib, "import_module", missing)
+    monkeypatch.setattr("toolloop.providers._common.importlib.import_module", missing)
     module, class_name = PROVIDERS[name]
     adapter = getattr(sys.modules.get(module) or __import__(module, fromlist=["x"]), class_name)
     with pytest.raises(ConfigurationError, match=f"pip install {package}"):
         adapter(api_key="k", base_url="http://localhost:1/v1")
+
+
+async def test_local_providers_need_nothing() -> None:
+    extractive = make_provider("extractive", **(environment_settings("extractive", {}) or {}))
+    assert extractive.name == "extractive"
+    await extractive.aclose()
+    scripted = make_provider("scripted", turns=[])
+    assert scripted.name == "scripted"
+    assert environment_settings("scripted", {}) is None
 
 
 # --- environment -----------------------------------------------------------------------------------------------------
