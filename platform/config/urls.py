@@ -1,8 +1,33 @@
+"""Every URL. tests/permissions has a row for each; a new one without a row fails there."""
+
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularAPIView
+
+from web.views.api_docs import api_docs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("accounts/", include("allauth.urls")),
+    path("api/v1/", include("config.api_urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("api/docs/", api_docs, name="api-docs"),
+    *(
+        path(f"t/<slug:tenant_slug>/{prefix}/", include(module))
+        for prefix, module in (
+            ("collections", "apps.collections.urls"),
+            ("chat", "apps.conversations.urls"),
+        )
+        if find_spec(module)
+    ),
+    path("", include("web.urls")),
 ]
+
+handler400 = "web.errors.bad_request"
+handler403 = "web.errors.permission_denied"
+handler404 = "web.errors.not_found"
+handler500 = "web.errors.server_error"

@@ -147,19 +147,34 @@ def invite_list(*, actor: Actor) -> QuerySet[Invite]:
     )
 
 
-def invite_find(*, token: str) -> Invite | None:
-    """Return the open invitation of a link's token, or None (unknown, forged, used, revoked, expired look alike)."""
+def invite_read(*, token: str) -> tuple[Invite | None, str]:
+    """Return the invitation of a link's token and what stands against using it.
+
+    Only who holds the signed token is told anything, so that the reasons may be told apart.
+
+    Returns:
+        (invitation, "") when it is open; else "unknown" (with None), "used", "revoked" or "expired".
+    """
     try:
-        signing.TimestampSigner(salt=INVITE_SALT).unsign(token, max_age=INVITE_LIFETIME)
+        signing.TimestampSigner(salt=INVITE_SALT).unsign(token)
     except signing.BadSignature:
-        return None
+        return None, "unknown"
     with platform_scope():
-        return (
+        invite = (
             Invite.objects.select_related("tenant", "invited_by")
-            .filter(token_sha256=keys.digest(token), accepted_at=None, revoked_at=None)
-            .filter(expires_at__gt=timezone.now(), tenant__is_active=True)
+            .filter(token_sha256=keys.digest(token), tenant__is_active=True)
             .first()
         )
+    return (None, "unknown") if invite is None else (invite, invite_problem(invite))
+
+
+def invite_problem(invite: Invite) -> str:
+    """Return "used", "revoked", "expired", or "" when the invitation is open."""
+    if invite.accepted_at:
+        return "used"
+    if invite.revoked_at:
+        return "revoked"
+    return "expired" if invite.expires_at <= timezone.now() else ""
 
 
 def api_key_list(*, actor: Actor) -> QuerySet[ApiKey]:
@@ -219,3 +234,14 @@ def audit_list(
     if object_type:
         events = events.filter(object_type=object_type)
     return events.order_by("-at", "-pk")
+
+
+def audit_actions(*, actor: Actor) -> list[str]:
+    """Return the actions that occur in the newest 2,000 events, by name, to filter by."""
+    recent = audit_list(actor=actor).values_list("action", flat=True)[:2000]
+    return sorted(set(recent))
+
+
+def actor_person(*, actor: Actor) -> User | None:
+    """Return the person an actor is or acts for, None for one that acts for nobody."""
+    return None if actor.user_id is None else User.objects.filter(pk=actor.user_id).first()

@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 
 
 class WebConfig(AppConfig):
     name = "web"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
+
+        autodiscover_modules("palette")

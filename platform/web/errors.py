@@ -9,6 +9,12 @@ from django.shortcuts import render
 
 from basics.errors import DomainError
 
+_HEADINGS = {
+    403: "You may not do this",
+    404: "There is nothing here",
+    409: "Not possible right now",
+}
+
 
 def error_body(request: Any, code: str, message: str, details: Any = None) -> dict[str, Any]:
     """Return the one error shape of the API."""
@@ -20,12 +26,63 @@ def error_body(request: Any, code: str, message: str, details: Any = None) -> di
     }
 
 
+def wants_json(request: HttpRequest) -> bool:
+    """Tell whether the caller is a program: anything under /api/, or who asks for JSON."""
+    return request.path.startswith("/api/") or request.headers.get("Accept") == "application/json"
+
+
+def refusal(
+    request: HttpRequest, status: int, code: str, message: str, details: Any = None
+) -> HttpResponse:
+    """Return the answer to a refused request in the form its caller can use."""
+    if wants_json(request):
+        return JsonResponse(error_body(request, code, message, details), status=status)
+    if request.headers.get("HX-Request"):
+        context = {"code": code, "message": message}
+        return render(request, "components/_error.html", context, status=status)
+    context = {
+        "code": code,
+        "message": message,
+        "status": status,
+        "heading": _HEADINGS.get(status, "This did not work"),
+    }
+    return render(request, "error.html", context, status=status)
+
+
 def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
-    """Return the answer to a refused action: JSON under /api/ or where asked for, else HTML."""
-    if request.path.startswith("/api/") or request.headers.get("Accept") == "application/json":
-        return JsonResponse(
-            error_body(request, error.code, error.message, error.data), status=error.status
-        )
-    template = "components/_error.html" if request.headers.get("HX-Request") else "error.html"
-    context = {"error": error, "request_id": getattr(request, "request_id", "")}
-    return render(request, template, context, status=error.status)
+    """Return the answer to an action that a service refused."""
+    return refusal(request, error.status, error.code, error.message, error.data)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400: a request that cannot be read."""
+    return refusal(request, 400, "bad_request", "This request could not be understood.")
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler403."""
+    message = str(exception) or "You do not have permission to do this."
+    return refusal(request, 403, "permission_denied", message)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler404; the reason is kept back, it may name what the caller must not know of."""
+    if wants_json(request) or request.headers.get("HX-Request"):
+        message = "This does not exist or is not yours to see."
+        return refusal(request, 404, "not_found", message)
+    return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500: says what to quote, and nothing of what happened."""
+    ident = getattr(request, "request_id", "")
+    message = f"The server failed to answer. It is in the log under {ident or 'the time of this request'}."
+    if wants_json(request):
+        return JsonResponse(error_body(request, "server_error", message), status=500)
+    return render(None, "500.html", {"request_id": ident}, status=500)  # type: ignore[arg-type] - no context processors: they may be what failed
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's CSRF_FAILURE_VIEW."""
+    message = "This page was open for too long or in two sessions. Reload it and try again."
+    return refusal(request, 403, "csrf_failed", message, {"reason": reason})

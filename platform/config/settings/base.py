@@ -120,12 +120,14 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = False
 ACCOUNT_LOGOUT_ON_GET = False
+ACCOUNT_FORMS = {"signup": "web.signup.SignupForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "web.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if env.get("GROUNDWORK_TRUST_PROXY"):
@@ -188,6 +190,10 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {},
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "web.drf.schema.document_errors",
+    ],
 }
 
 # Jobs

@@ -19,9 +19,21 @@ from tenancy.actors import Actor
 from tenancy.models import Invite, Membership, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
-from tenancy.selectors import INVITE_LIFETIME, INVITE_SALT, invite_find, user_actor
+from tenancy.selectors import (
+    INVITE_LIFETIME,
+    INVITE_SALT,
+    invite_problem,
+    invite_read,
+    user_actor,
+)
 from tenancy.services.audit import audit_record
 from tenancy.services.members import lock_members, require_rank
+
+_PROBLEMS = {
+    "used": "This invitation has been used already.",
+    "revoked": "This invitation was withdrawn. Ask the workspace for a new one.",
+    "expired": "This invitation has expired. Ask the workspace for a new one.",
+}
 
 
 @transaction.atomic
@@ -98,18 +110,19 @@ def invite_accept(*, user: User, token: str) -> Membership:
     """Make the user a member by the link they were sent.
 
     Raises:
-        Missing: the link is unknown, used, revoked or expired; all look alike.
-        Denied: ``invite_other_email``, it was meant for another address.
+        Missing: the link is unknown or forged.
+        Conflict: ``invite_used``, ``invite_revoked`` or ``invite_expired``.
+        Denied: ``invite_other_email``, it was meant for another address; ``invite_void``, its maker lost the right.
     """
-    found = invite_find(token=token)
+    found, _ = invite_read(token=token)
     if found is None:
         raise Missing("invitation")
     with tenant_scope(found.tenant_id):
         tenant = found.tenant
         lock_members(tenant)
         invite = Invite.objects.select_for_update(of=("self",)).get(pk=found.pk)
-        if invite.accepted_at or invite.revoked_at or invite.expires_at <= timezone.now():
-            raise Missing("invitation")  # somebody was faster
+        if problem := invite_problem(invite):
+            raise Conflict(f"invite_{problem}", _PROBLEMS[problem])
         if user.email.lower() != invite.email.lower():
             raise Denied(
                 "invite_other_email",

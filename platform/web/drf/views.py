@@ -7,12 +7,16 @@ from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import structlog
+from django.db.models import QuerySet
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
+from web.drf.pages import Pagination
 
 
 class TenantAPIView(APIView):
@@ -22,6 +26,7 @@ class TenantAPIView(APIView):
     """
 
     actions: ClassVar[Mapping[str, str]] = {}
+    pagination_class: ClassVar[type[Pagination] | None] = None
 
     @property
     def tenant(self) -> Tenant:
@@ -32,6 +37,12 @@ class TenantAPIView(APIView):
     def actor(self) -> Actor:
         actor: Actor = self.request._request.actor  # type: ignore[attr-defined]
         return actor
+
+    def paginated(self, rows: QuerySet[Any], output: type[BaseSerializer[Any]]) -> Response:
+        """Return one page of rows; the view names its ``pagination_class``, so that the schema says so too."""
+        pages = (self.pagination_class or Pagination)()
+        found = pages.paginate_queryset(rows, self.request, view=self)
+        return pages.get_paginated_response(output(found, many=True).data)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         with ExitStack() as self._scope:

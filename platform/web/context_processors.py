@@ -1,0 +1,30 @@
+"""What every page's frame shows: the workspace, the person's role, the other workspaces, where one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from tenancy.selectors import membership_list
+
+_NAV = {"conversations": "chat", "collections": "collections"}
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Return tenant, membership, actor, memberships (read only when a template looks) and the current section."""
+    user: Any = getattr(request, "user", None)
+    match = request.resolver_match
+    namespace = match.namespace if match else ""
+    name = match.url_name or "" if match else ""
+    return {
+        "tenant": getattr(request, "tenant", None),
+        "membership": getattr(request, "membership", None),
+        "actor": getattr(request, "actor", None),
+        "memberships": SimpleLazyObject(
+            lambda: membership_list(user=user) if user and user.is_authenticated else []
+        ),
+        "nav": _NAV.get(namespace, "settings" if name.startswith("settings-") else ""),
+        "request_id": getattr(request, "request_id", ""),
+    }

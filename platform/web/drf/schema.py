@@ -1,0 +1,77 @@
+"""What the OpenAPI schema says on every operation: how to authenticate, and how errors look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+ERROR_NAME = "Error"
+ERROR = {
+    "type": "object",
+    "description": "The one shape of every error.",
+    "required": ["code", "message", "details", "request_id"],
+    "properties": {
+        "code": {"type": "string", "description": "Stable name of the error, in snake case."},
+        "message": {"type": "string", "description": "What happened and what to do, for a person."},
+        "details": {
+            "type": "object",
+            "additionalProperties": True,
+            "description": "Facts for a program; `fields` maps input fields to their problems.",
+        },
+        "request_id": {"type": "string", "description": "Quote it when you ask for help."},
+    },
+}
+_METHODS = ("get", "post", "put", "patch", "delete")
+_COMMON = {
+    "400": "The input cannot be used.",
+    "401": "No key or session, or one that is not valid.",
+    "403": "The key's scopes or the person's role do not allow this.",
+    "404": "No such object in this workspace.",
+}
+
+
+class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "web.drf.auth.ApiKeyAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "gw_<prefix>_<secret>",
+            "description": "An API key of a workspace: Settings, API keys.",
+        }
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "web.drf.auth.TenantSessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "groundwork_session",
+            "description": "A signed-in browser. Name the workspace in the header `X-Tenant` or in `?tenant=`; "
+            "writing needs the CSRF token.",
+        }
+
+
+def document_errors(result: dict[str, Any], generator: Any, request: Any, public: bool) -> Any:
+    """Add the error answers to every operation (drf-spectacular's postprocessing hook)."""
+    result.setdefault("components", {}).setdefault("schemas", {})[ERROR_NAME] = ERROR
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ERROR_NAME}"}}}
+    for path, item in result.get("paths", {}).items():
+        for method in _METHODS:
+            if (operation := item.get(method)) is None:
+                continue
+            responses = operation["responses"]
+            for status, description in _COMMON.items():
+                if status == "404" and "{" not in path:
+                    continue
+                responses.setdefault(status, {"description": description, "content": content})
+            for answer in responses.values():
+                answer.setdefault("description", "")
+            operation["responses"] = dict(sorted(responses.items()))
+    return result

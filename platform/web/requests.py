@@ -1,0 +1,66 @@
+"""Requests as views may take them: what the middleware has put on them, with types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponseBase
+from django_htmx.middleware import HtmxDetails
+
+from tenancy.actors import Actor
+from tenancy.models import Membership, Tenant, User
+
+P = ParamSpec("P")
+
+
+class AppRequest(HttpRequest):
+    """A request that went through the middleware; ``user`` may be anonymous."""
+
+    htmx: HtmxDetails
+    request_id: str
+
+
+class UserRequest(AppRequest):
+    """A request of somebody who is signed in."""
+
+    user: User
+
+
+class TenantRequest(UserRequest):
+    """A request under /t/<slug>/: a member, in the scope of their tenant."""
+
+    tenant: Tenant
+    membership: Membership
+    actor: Actor
+
+
+def signed_in(
+    view: Callable[Concatenate[UserRequest, P], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+    """Send people who are not signed in to the sign-in page."""
+    return login_required(cast("Any", view))
+
+
+def allowed(
+    action: str,
+) -> Callable[
+    [Callable[Concatenate[TenantRequest, P], HttpResponseBase]],
+    Callable[Concatenate[HttpRequest, P], HttpResponseBase],
+]:
+    """Refuse a view under /t/<slug>/ (403) to members whose role does not allow the action."""
+
+    def decorate(
+        view: Callable[Concatenate[TenantRequest, P], HttpResponseBase],
+    ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+        @wraps(view)
+        def checked(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            inside = cast("TenantRequest", request)
+            inside.actor.require(action)
+            return view(inside, *args, **kwargs)
+
+        return checked
+
+    return decorate

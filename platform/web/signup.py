@@ -1,0 +1,30 @@
+"""The sign-up form; apart from ``web.accounts``, because allauth's forms import that at start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.forms import SignupForm as Base
+from allauth.core import context
+from django import forms
+from django.conf import settings
+
+from web.accounts import session_invite
+
+
+class SignupForm(Base):  # type: ignore[misc]
+    """On a server that is not open, the account must be of the invited address."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.invite = session_invite(context.request)
+        if self.invite is not None:
+            self.fields["email"].initial = self.invite.email
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        if settings.SIGNUP != "open" and (
+            self.invite is None or email.lower() != self.invite.email.lower()
+        ):
+            raise forms.ValidationError("Use the address that the invitation was sent to.")
+        return email

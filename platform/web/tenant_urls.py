@@ -1,0 +1,18 @@
+"""Pages of the shell inside a workspace: /t/<slug>/... (namespace ``web``)."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from web.views import audit, home, keys, members, models, search
+
+urlpatterns = [
+    path("", home.tenant_home, name="tenant-home"),
+    path("palette/", search.palette, name="palette"),
+    path("leave/", members.leave, name="leave"),
+    path("settings/members/", members.members, name="settings-members"),
+    path("settings/invites/", members.invites, name="settings-invites"),
+    path("settings/keys/", keys.keys, name="settings-keys"),
+    path("settings/models/", models.models, name="settings-models"),
+    path("settings/audit/", audit.audit, name="settings-audit"),
+]

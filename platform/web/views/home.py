@@ -1,0 +1,78 @@
+"""The way to a workspace: the start page, making one, one's own account."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from allauth.mfa.utils import is_mfa_enabled
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from basics.errors import DomainError
+from tenancy.selectors import may_create_tenant, membership_list
+from tenancy.services import tenant_create
+from web.forms import ProfileForm, TenantForm, add_refusal
+from web.requests import TenantRequest, UserRequest, signed_in
+
+_LAST = "last_tenant"  # only which page to open first; rights come from the URL's tenant alone
+
+
+@require_GET
+@signed_in
+def home(request: UserRequest) -> HttpResponse:
+    """Go to the workspace the person used last, or to the first of theirs."""
+    memberships = membership_list(user=request.user)
+    if not memberships:
+        if may_create_tenant(user=request.user):
+            return redirect("web:tenant-create")
+        return render(request, "web/no_workspace.html")
+    last = request.session.get(_LAST)
+    chosen = next((m for m in memberships if m.tenant_id == last), memberships[0])
+    return redirect("conversations:home", chosen.tenant.slug)
+
+
+@require_GET
+def tenant_home(request: HttpRequest, tenant_slug: str) -> HttpResponse:
+    """Open a workspace (the switcher points here) and remember it."""
+    inside = cast("TenantRequest", request)
+    inside.session[_LAST] = inside.tenant.pk
+    return redirect("conversations:home", inside.tenant.slug)
+
+
+@require_http_methods(["GET", "POST"])
+@signed_in
+def create_tenant(request: UserRequest) -> HttpResponse:
+    """Make a workspace and open it."""
+    form = TenantForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            tenant = tenant_create(
+                user=request.user,
+                name=form.cleaned_data["name"],
+                slug=form.cleaned_data["slug"].lower(),
+            )
+        except DomainError as error:
+            if error.status == 403:
+                raise
+            add_refusal(form, error)
+        else:
+            messages.success(request, f"The workspace “{tenant.name}” is ready.")
+            return redirect("web:tenant-home", tenant.slug)
+    elif request.method == "GET" and not may_create_tenant(user=request.user):
+        return render(request, "web/no_workspace.html", status=403)
+    return render(request, "web/tenant_create.html", {"form": form})
+
+
+@require_http_methods(["GET", "POST"])
+@signed_in
+def profile(request: UserRequest) -> HttpResponse:
+    """Show and change one's own name; sign-in itself is allauth's."""
+    form = ProfileForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return HttpResponseRedirect(request.path)
+    context = {"form": form, "has_mfa": is_mfa_enabled(request.user)}
+    return render(request, "settings/profile.html", context)
