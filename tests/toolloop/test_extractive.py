@@ -37,7 +37,7 @@ NOTICE = {
     "text": "The Department initiated a review of aluminium foil on 5 May 2024. The final margin for aluminium "
     "foil from Harbin Industries Co. Ltd. is 48.64 percent. Interested parties may request a hearing.",
 }
-WINE = {
+WINE: dict[str, object] = {
     "id": "c13",
     "document": "Wine guide",
     "page": None,
@@ -196,7 +196,7 @@ def test_query_takes_the_question_before_when_the_last_one_follows_it_up(questio
 
 
 async def test_only_the_current_question_is_answered_when_there_is_a_history():
-    old = [
+    old: list[Message] = [
         UserMessage("Tell me about riesling acidity"),
         Turn("extractive", "extractive", text="..."),
         found(WINE),

@@ -109,7 +109,7 @@ async def test_function_gets_the_types_it_asked_for():
         seen.update(locals())
         return "ok"
 
-    person = {"name": "Ann", "homes": [{"street": "A 1", "zip": "12345"}]}
+    person: dict[str, Any] = {"name": "Ann", "homes": [{"street": "A 1", "zip": "12345"}]}
     await converse(
         [
             calls(

@@ -1,0 +1,67 @@
+"""Importing the loop is cheap: no SDK, no Django, no pydantic; checked in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLATFORM = Path(__file__).resolve().parents[2] / "platform"
+HEAVY = (
+    "openai", "anthropic", "google.genai", "httpx", "httpx2", "django", "rest_framework", "psycopg", "pydantic",
+    "jsonschema", "numpy", "aiohttp",
+)  # fmt: skip
+# Warmed with asyncio, which any process that runs the loop has imported anyway.
+_PROBE = """
+import asyncio, json, sys, time
+sys.path.insert(0, sys.argv[1])
+begun = time.process_time()
+__import__(sys.argv[2], fromlist=["x"])
+spent = time.process_time() - begun
+print(json.dumps({"ms": spent * 1000, "loaded": [m for m in sys.argv[3:] if m in sys.modules]}))
+"""
+
+
+def probe(module: str) -> dict[str, Any]:
+    command = [sys.executable, "-c", _PROBE, str(PLATFORM), module, *HEAVY]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "toolloop",
+        "toolloop.loop",
+        "toolloop.tools",
+        "toolloop.journal",
+        "toolloop.providers.scripted",
+        "toolloop.providers.extractive",
+        "toolloop.providers.registry",
+    ],
+)
+def test_nothing_heavy_is_loaded_and_import_takes_under_60_ms(module):
+    best = min((probe(module) for _ in range(3)), key=lambda found: found["ms"])
+    assert best["loaded"] == []
+    assert best["ms"] < 60
+
+
+def test_tool_definition_does_not_load_pydantic_either():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from typing import TypedDict\n"
+        "from toolloop.tools import tool\n"
+        "@tool\n"
+        "def f(a: int, b: list[str] | None = None) -> str:\n"
+        "    'Do it.'\n"
+        "    return ''\n"
+        "assert 'pydantic' not in sys.modules\n"
+        "assert f.parameters['required'] == ['a']\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(PLATFORM)], check=True, timeout=60)
