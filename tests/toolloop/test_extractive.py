@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -299,3 +300,11 @@ def test_chinese_question_finds_its_sentence():
     }
     ((text, _),) = quotes_of(answer_write("铝箔的关税", [found(row)]))
     assert "铝箔" in text
+
+
+@pytest.mark.parametrize("unit", [".", "a-", "a.", "(", "x ", "1/", "“", "|", "[c1]", "a'"])
+def test_hostile_text_takes_linear_time(unit):
+    row = {"id": "c1", "document": "D", "text": "foil duty " + unit * (60_000 // len(unit))}
+    begun = time.process_time()
+    answer_write("foil duty 8471.30", [found(row)])
+    assert time.process_time() - begun < 1.0

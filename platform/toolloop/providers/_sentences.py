@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|_", re.UNICODE)
+# Both patterns begin where a run of their characters begins: a hostile text of dots or dashes costs linear time.
 # 8471.30.01, 19 CFR 351.224(b), CVE-2024-3094, ISO-9001, v1.2.3: letters or digits joined by . - / with a digit in it.
-_IDENTIFIER = re.compile(r"(?<![\w.])(?=[\w.\-/]*\d)\w+(?:[.\-/]\w+)+(?!\w)")
+_IDENTIFIER = re.compile(r"(?<![\w.\-/])(?=[\w.\-/]*\d)\w+(?:[.\-/]\w+)+(?!\w)")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _STOP_WORDS = frozenset(
     """
@@ -35,7 +36,7 @@ _ABBREVIATIONS = frozenset(
     jr sr approx dept est vol rev ed eds u.s u.k jan feb mar apr jun jul aug sep sept oct nov dec
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-_BOUNDARY = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|[。！？]+[」』”]*\s*")
+_BOUNDARY = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|[。！？]+[」』”]*\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
             heads[passage.id] = set(map(_stem, _words(f"{passage.headings} {passage.document}")))
         own = sum(weights[term] for term in terms if term in words)
         above = sum(weights[t] for t in terms if t not in words and t in heads[passage.id])
-        hits = sum(1 for code in wanted_codes if any(c.startswith(code) for c in codes))
+        hits = sum(1 for code in wanted_codes if any(_names(found, code) for found in codes))
         code_found = code_found or hits > 0
         if not own and not hits:
             continue
@@ -116,6 +117,11 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
         )
     weak = not code_found if wanted_codes else best_coverage < _LEAST_COVERAGE
     return [] if weak else _distinct(found, most)
+
+
+def _names(found: str, code: str) -> bool:
+    """Tell whether an identifier of a text is the code, a subdivision of it, or an alternative after a slash."""
+    return any(part.startswith(code) for part in (found, *found.split("/")))
 
 
 def split(text: str) -> list[str]:
