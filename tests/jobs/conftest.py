@@ -4,24 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
-from tests.conftest import ROOT
 from tests.jobs import tasks  # noqa: F401 - registers the kinds in this process too
-
-
-def database_url() -> str:
-    """Return the URL of the test database for another process."""
-    chosen = connection.settings_dict
-    return (
-        f"postgresql://{chosen['USER']}:{chosen['PASSWORD']}@{chosen['HOST']}:{chosen['PORT']}/"
-        f"{chosen['NAME']}"
-    )
+from tests.servers import ROOT, database_url
 
 
 @pytest.fixture
@@ -63,11 +52,3 @@ def notes(tmp_path: Path) -> Path:
     path = tmp_path / "notes"
     path.touch()
     return path
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until the condition is true, or fail."""
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "waited too long"
-        time.sleep(0.05)

@@ -15,7 +15,7 @@ from jobs.models import Job, JobStatus, Worker
 from jobs.services import job_cancel, job_enqueue
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
-from tests.jobs.conftest import wait_for
+from tests.servers import wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import tempfile
@@ -21,6 +20,7 @@ from jobs import runner
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
 from jobs.models import Worker
+from jobs.queue import SharedFlag, install
 from jobs.sweeper import sweep
 
 log = structlog.get_logger(__name__)
@@ -48,10 +48,12 @@ class Command(BaseCommand):
         from django_q.conf import Conf
         from django_q.signals import post_spawn
 
+        install()
+
         if processes:
             Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
         os.register_at_fork(after_in_child=die_with_parent)
-        runner.stop_flag = multiprocessing.get_context("fork").Event()
+        runner.stop_flag = SharedFlag()
         post_spawn.connect(_when_forked, dispatch_uid="jobs.worker")
         with tempfile.TemporaryDirectory(prefix="groundwork-worker-") as folder:
             runner.slot_folder = Path(folder)
@@ -95,5 +97,6 @@ def _when_forked(**kwargs: Any) -> None:
 
 
 def _interrupt_on_stop() -> None:
-    runner.stop_flag.wait()
+    while not runner.stop_flag.is_set():
+        time.sleep(0.1)
     heartbeat().interrupt_all()

@@ -1,0 +1,186 @@
+"""An OpenAI-compatible model server for tests and benchmarks: `python -m tests.fake_provider --port N`.
+
+It speaks real HTTP and server-sent events on loopback, so that adapters, retries and stops run for real. What it does is
+named by the model, so that one server serves every test at once:
+
+``fake-<options>`` with options joined by dashes: ``search`` (first calls search_documents, then answers with a citation
+of what it found), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
+``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
+``cut`` (drops the connection in mid-answer).
+
+``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+WORDS = (
+    "The duty applies to every entry on or after the date named in the notice and stays in force "
+    "until it is changed by another one so importers should keep proof of origin at hand"
+).split()
+
+
+class FakeProvider:
+    """The server; one per event loop."""
+
+    def __init__(self) -> None:
+        self.log: list[dict[str, Any]] = []
+
+    async def serve(self, port: int = 0) -> asyncio.Server:
+        """Listen on loopback; port 0 picks a free one."""
+        return await asyncio.start_server(self._connection, "127.0.0.1", port, backlog=512)
+
+    async def _connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while head := await self._head(reader):
+                method, path, length = head
+                body = json.loads(await reader.readexactly(length)) if length else {}
+                if method == "GET" and path == "/log":
+                    self._plain(writer, 200, self.log)
+                elif method == "GET" and path.endswith("/models"):
+                    self._plain(writer, 200, {"object": "list", "data": [{"id": "fake-search"}]})
+                elif path.endswith("/chat/completions"):
+                    if not await self._complete(writer, reader, body):
+                        break
+                else:
+                    self._plain(writer, 404, {"error": {"message": f"no {path} here"}})
+                await writer.drain()
+        writer.close()
+
+    @staticmethod
+    async def _head(reader: asyncio.StreamReader) -> tuple[str, str, int] | None:
+        try:
+            raw = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return None
+        lines = raw.decode("latin-1").split("\r\n")
+        method, path, _ = lines[0].split(" ", 2)
+        found = re.search(r"content-length: (\d+)", raw.decode("latin-1"), re.IGNORECASE)
+        return method, path, int(found[1]) if found else 0
+
+    @staticmethod
+    def _plain(writer: asyncio.StreamWriter, status: int, data: Any) -> None:
+        body = json.dumps(data).encode()
+        writer.write(
+            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+
+    async def _complete(
+        self, writer: asyncio.StreamWriter, reader: asyncio.StreamReader, body: dict[str, Any]
+    ) -> bool:
+        """Answer one completion; False when the connection must close."""
+        entry = {"model": body["model"], "messages": body["messages"], "closed_early": False}
+        self.log.append(entry)
+        options = body["model"].split("-")[1:]
+
+        def number(name: str, default: int) -> int:
+            values = [o[len(name) :] for o in options if o.startswith(name)]
+            return int(values[0]) if values else default
+
+        if status := number("fail", 0):
+            self._plain(writer, status, {"error": {"message": "told to fail", "type": "fake"}})
+            return True
+        await asyncio.sleep(number("think", 0) / 1000)
+        results = [m for m in body["messages"] if m["role"] == "tool"]
+        wants_tool = "search" in options and not results and body.get("tools")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
+        try:
+            if wants_tool:
+                question = [m for m in body["messages"] if m["role"] == "user"][-1]["content"]
+                call = {
+                    "index": 0,
+                    "id": f"call_{len(self.log)}",
+                    "type": "function",
+                    "function": {
+                        "name": "search_documents",
+                        "arguments": json.dumps({"query": str(question)[:200]}),
+                    },
+                }
+                self._event(writer, body, {"role": "assistant", "tool_calls": [call]})
+                self._event(writer, body, {}, finish="tool_calls")
+            else:
+                found = re.findall(r'"(c\d+)"', json.dumps([r["content"] for r in results]).replace('\\"', '"'))
+                count = number("words", 20)
+                for index in range(count):
+                    word = WORDS[index % len(WORDS)] + " "
+                    if index == count - 1 and found:
+                        word += f"[{found[0]}]."
+                    self._event(writer, body, {"content": word})
+                    if "cut" in options and index == count // 2:
+                        await writer.drain()
+                        return False
+                    await writer.drain()
+                    if gap := number("gap", 0):
+                        await asyncio.sleep(gap / 1000)
+                        if reader.at_eof() or writer.is_closing():
+                            raise ConnectionResetError
+                self._event(writer, body, {}, finish="stop")
+            usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+            self._chunk(writer, {"model": body["model"], "choices": [], "usage": usage})
+            self._raw(writer, b"data: [DONE]\n\n")
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        except ConnectionError:
+            entry["closed_early"] = True
+            return False
+        return True
+
+    def _event(
+        self,
+        writer: asyncio.StreamWriter,
+        body: dict[str, Any],
+        delta: dict[str, Any],
+        finish: str | None = None,
+    ) -> None:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        self._chunk(writer, {"model": body["model"], "choices": [choice]})
+
+    def _chunk(self, writer: asyncio.StreamWriter, data: dict[str, Any]) -> None:
+        data |= {"id": "chatcmpl-fake", "object": "chat.completion.chunk", "created": 0}
+        self._raw(writer, f"data: {json.dumps(data)}\n\n".encode())
+
+    @staticmethod
+    def _raw(writer: asyncio.StreamWriter, payload: bytes) -> None:
+        writer.write(f"{len(payload):x}\r\n".encode() + payload + b"\r\n")
+
+
+@contextlib.contextmanager
+def running() -> Iterator[tuple[str, FakeProvider]]:
+    """Run the server in a thread of this process; yields its base URL (ending in /v1) and itself."""
+    provider, loop = FakeProvider(), asyncio.new_event_loop()
+    server = loop.run_until_complete(provider.serve())
+    port = server.sockets[0].getsockname()[1]
+    thread = threading.Thread(target=loop.run_forever, name="fake-provider", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}/v1", provider
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)
+
+
+async def _main(port: int) -> None:
+    server = await FakeProvider().serve(port)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    asyncio.run(_main(parser.parse_args().port))

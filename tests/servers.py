@@ -1,0 +1,122 @@
+"""Real processes for tests: web server and worker on the test database, and a model server that obeys."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def database_url() -> str:
+    """Return the URL of the test database for another process."""
+    chosen = connection.settings_dict
+    secret = f":{quote(chosen['PASSWORD'])}" if chosen["PASSWORD"] else ""
+    return (
+        f"postgresql://{chosen['USER']}{secret}@{chosen['HOST']}:{chosen['PORT']}/{chosen['NAME']}"
+    )
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
+    """Wait until the condition is true, or fail."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, f"waited {seconds:.0f} s for {what or condition}"
+        time.sleep(0.05)
+
+
+class Stack:
+    """A web server and a worker as an operator runs them, each its own process group."""
+
+    def __init__(self, log_folder: Path, **env: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.logs = log_folder
+        self.env = {
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+            "GROUNDWORK_DATA_DIR": str(settings.DATA_DIR),
+            "GROUNDWORK_SECRET_KEY": settings.SECRET_KEY,
+            "GROUNDWORK_JOB_LEASE_S": "5",
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}",
+            **env,
+        }
+        self.web: subprocess.Popen[bytes] | None = None
+        self.worker: subprocess.Popen[bytes] | None = None
+
+    def _start(self, name: str, command: list[str], **env: str) -> subprocess.Popen[bytes]:
+        with (self.logs / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *command],
+                env={**self.env, **env},
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def start_web(self) -> None:
+        """Start uvicorn and wait until it answers."""
+        self.web = self._start(
+            "web",
+            [
+                *("-m", "uvicorn", "config.asgi:application", "--host", "127.0.0.1"),
+                *("--port", str(self.port), "--timeout-graceful-shutdown", "3"),
+                *("--log-level", "warning"),
+            ],
+            DJANGO_DB_POOL="1",
+        )
+        wait_for(lambda: self.get("/healthz") == 200, what="the web server")
+
+    def start_worker(self) -> None:
+        """Start the worker command and wait for its heartbeat."""
+        self.worker = self._start("worker", ["manage.py", "worker"])
+        wait_for(lambda: self.get("/readyz") == 200, what="the worker's heartbeat")
+
+    def get(self, path: str) -> int:
+        """Return the status of a GET, 0 while nobody listens."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=5) as response:  # noqa: S310
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+    def kill_web(self) -> None:
+        """Kill the web server as kill -9 does."""
+        assert self.web is not None
+        self.web.kill()
+        self.web.wait(5)
+
+    def stop(self) -> None:
+        """End both; whatever has not left after ten seconds is killed."""
+        running = [p for p in (self.worker, self.web) if p is not None and p.poll() is None]
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+        for process in running:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(5)
