@@ -112,6 +112,8 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
         # A long sentence holds many words by chance; a very short one says little.
         score *= 1.0 / (1.0 + max(0, len(words) - 40) / 120)
         score *= 0.6 if len(text) < 2 * _SHORTEST_QUOTE else 1.0
+        # A chunk may begin and end in mid-sentence; its neighbour has the whole one.
+        score *= 0.8 if text[0].islower() or text[-1].isalnum() or text[-1] == "," else 1.0
         found.append(
             Quote(passage, _cut(text, terms, wanted_codes), score + _IDENTIFIER_WEIGHT * hits)
         )
@@ -207,7 +209,7 @@ def _distinct(found: list[Quote], most: int) -> list[Quote]:
     for _, quote in ordered:
         # Chunks overlap: the same sentence comes from neighbours.
         key = " ".join(_words(quote.text))
-        if key in seen:
+        if any(key.startswith(other) or other.startswith(key) for other in seen):
             continue
         if len(chosen) == most or (chosen and quote.score < chosen[0].score * _LEAST_RELATIVE):
             break
