@@ -53,14 +53,15 @@ clean: ## Remove the virtual environment and every cache; the data in var/ stays
 # names a dependency that is not wanted); --require-hashes because what was resolved is what must be installed.
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
-$(PY):
+$(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 		{ echo "Groundwork needs Python 3.11, 3.12 or 3.13 ('$(PYTHON)' is not). Choose one: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "This Python cannot make virtual environments. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
 
-$(VENV)/.runtime: requirements/base.txt | $(PY)
+$(VENV)/.runtime: requirements/base.txt | $(VENV)/.created
 	@echo "installing packages"
 	@$(PIP_INSTALL) -r requirements/base.txt
 	@touch $@

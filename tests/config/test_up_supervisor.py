@@ -75,17 +75,29 @@ class Group:
         self.port = free_port()
         self.lines: list[str] = []
         self._new: queue.Queue[str | None] = queue.Queue()
-        environment = {
-            name: value for name, value in os.environ.items() if name != "DATABASE_URL"
-        } | {"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
         arguments = options or ("--port", str(self.port))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUNNER, SETUP, web, WORKER, str(setup_code), kind,
-             "--data-dir", str(self.data_dir), *arguments],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+            [*self.command(web, setup_code, kind), *arguments],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         assert self.process.stdout is not None
         threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True).start()
+
+    def command(self, web: str, setup_code: int, kind: str) -> list[str]:
+        services = [SETUP, web, WORKER, str(setup_code), kind]
+        return [sys.executable, "-c", RUNNER, *services, "--data-dir", str(self.data_dir)]
+
+    def environment(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        return own | {"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
+
+    def said_so_far(self) -> str:
+        while not self._new.empty():
+            self.lines.append(self._new.get() or "(end)")
+        return "\n".join(self.lines)
 
     def _read(self, stream: IO[str]) -> None:
         with contextlib.suppress(ValueError):
@@ -102,7 +114,7 @@ class Group:
             except queue.Empty:
                 line = None
             if line is None:
-                raise AssertionError(f"{text!r} was not said:\n" + "\n".join(self.lines))
+                raise AssertionError(f"{text!r} was not said:\n{self.said_so_far()}")
             self.lines.append(line)
             if text in line:
                 return line
