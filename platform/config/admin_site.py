@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.admin import AdminSite
-from django.contrib.admin.apps import AdminConfig
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
 
-
-class GroundworkAdminConfig(AdminConfig):
-    default_site = "config.admin_site.GroundworkAdminSite"
+from tenancy.admin_scope import admin_tenant
+from tenancy.selectors import owned_tenants
 
 
 class GroundworkAdminSite(AdminSite):
@@ -25,4 +29,50 @@ class GroundworkAdminSite(AdminSite):
         user = request.user
         if not (user.is_active and user.is_authenticated):
             return False
-        return bool(user.is_superuser or getattr(request, "admin_tenant", None))
+        return bool(user.is_superuser or admin_tenant(request))
+
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Send people to the one sign-in page, which asks for the second factor too.
+
+        Raises:
+            PermissionDenied: they are signed in, and have no business here.
+        """
+        target = request.GET.get("next") or reverse("admin:index", current_app=self.name)
+        if request.user.is_authenticated:
+            if self.has_permission(request):
+                return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
+            raise PermissionDenied(
+                "The administration is for owners of a workspace and for the operator."
+            )
+        return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': target})}")
+
+    def get_urls(self) -> list[Any]:
+        return [
+            path("workspace/", self.admin_view(self.switch_tenant), name="switch_tenant"),
+            *super().get_urls(),
+        ]
+
+    @method_decorator(require_POST)
+    def switch_tenant(self, request: HttpRequest) -> HttpResponse:
+        """Let an owner of several workspaces choose the one to administer.
+
+        The session keeps the choice; the middleware checks at each request that it is still theirs.
+        """
+        chosen = next(
+            (
+                t
+                for t in owned_tenants(user=request.user)
+                if str(t.pk) == request.POST.get("tenant")
+            ),  # type: ignore[arg-type]
+            None,
+        )
+        if chosen is None:
+            raise Http404
+        request.session["admin_tenant"] = chosen.pk
+        return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Add the workspace that is administered (None: all) and the owner's others."""
+        tenant = admin_tenant(request)
+        others = owned_tenants(user=request.user) if tenant is not None else []  # type: ignore[arg-type]
+        return {**super().each_context(request), "admin_tenant": tenant, "admin_tenants": others}

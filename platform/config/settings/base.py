@@ -33,7 +33,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "tenancy",  # first: its migrate and flush run as the login role
     "web",
-    "config.admin_site.GroundworkAdminConfig",
+    "config.apps.GroundworkAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

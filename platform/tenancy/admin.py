@@ -1,0 +1,296 @@
+"""Admin of workspaces and people. What has rules goes through the services, as everywhere."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.forms import UserChangeForm as BaseUserChangeForm
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+
+from basics.errors import DomainError
+from tenancy import services
+from tenancy.admin_scope import (
+    JournalAdmin,
+    TenantScopedAdmin,
+    TenantScopedInline,
+    admin_actor,
+    admin_tenant,
+    is_operator,
+)
+from tenancy.models import (
+    ApiKey,
+    AuditEvent,
+    Invite,
+    Membership,
+    ProviderCredential,
+    Role,
+    Tenant,
+    User,
+)
+from tenancy.permissions import rank
+
+
+class MembershipInline(TenantScopedInline):
+    """The members of a workspace, to look at: changes are made on the membership's own page, by its rules."""
+
+    model = Membership
+    fields = ("user", "role", "created_at")
+    readonly_fields = fields
+    can_delete = False
+    show_change_link = True
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Tenant)
+class TenantAdmin(TenantScopedAdmin):
+    """Workspaces. They are switched off, never deleted here: their audit trail must outlive a click."""
+
+    owner_may = frozenset({"view", "change"})
+    list_display = ("name", "slug", "members", "is_active", "created_at")
+    list_filter = ("is_active",)
+    search_fields = ("name", "slug")
+    readonly_fields = ("created_at",)
+    inlines = (MembershipInline,)
+    ordering = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        members = Membership.objects.filter(tenant=OuterRef("pk")).order_by()
+        counted = members.values("tenant").annotate(count=Count("pk")).values("count")
+        return super().get_queryset(request).annotate(member_count=Subquery(counted))
+
+    @admin.display(description="members", ordering="member_count")
+    def members(self, obj: Any) -> int:
+        return obj.member_count or 0
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """An owner renames the workspace; its address and whether it is on are the operator's."""
+        fields = [*super().get_readonly_fields(request, obj)]
+        return fields if is_operator(request) else [*fields, "slug", "is_active"]
+
+
+class _RoleForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Offer the roles that the person at the page may give."""
+
+    own_rank: ClassVar[int] = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "role" in self.fields:
+            choices = [(v, label) for v, label in Role.choices if rank(v) <= self.own_rank]
+            self.fields["role"].choices = choices  # type: ignore[attr-defined]
+
+
+@admin.register(Membership)
+class MembershipAdmin(TenantScopedAdmin):
+    """Who is in a workspace. Owners invite people in the portal; only the operator adds them here."""
+
+    owner_may = frozenset({"view", "change", "delete"})
+    list_display = ("user", "role", "created_at")
+    list_filter = ("role",)
+    list_select_related = ("user",)
+    search_fields = ("user__email", "user__first_name", "user__last_name")
+    autocomplete_fields = ("user", "tenant")
+    readonly_fields = ("created_at",)
+    form = _RoleForm
+    ordering = ("-created_at",)
+
+    def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        own = 5 if is_operator(request) else rank(Role.OWNER)
+        kwargs["form"] = type("RoleForm", (_RoleForm,), {"own_rank": own})
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = [*super().get_readonly_fields(request, obj)]
+        return [*fields, "user"] if obj is not None else fields
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Without the bulk deletion, which would pass by the rules."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        actor = admin_actor(request, obj.tenant_id)
+        if change:
+            services.member_role_change(
+                tenant=obj.tenant, actor=actor, member_id=obj.pk, role=obj.role
+            )
+        else:
+            added = services.member_add(
+                tenant=obj.tenant, actor=actor, user=obj.user, role=obj.role
+            )
+            obj.pk, obj.created_at = added.pk, added.created_at
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        services.member_remove(
+            tenant=obj.tenant, actor=admin_actor(request, obj.tenant_id), member_id=obj.pk
+        )
+
+
+@admin.register(Invite)
+class InviteAdmin(JournalAdmin):
+    """Invitations; made in the portal, where the link can be shown."""
+
+    hidden_fields = frozenset({"token_sha256"})
+    list_display = ("email", "role", "invited_by", "expires_at", "accepted_at", "revoked_at")
+    list_filter = ("role", ("accepted_at", admin.EmptyFieldListFilter))
+    list_select_related = ("invited_by",)
+    search_fields = ("email",)
+    ordering = ("-created_at",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke the selected invitations")
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        _each(
+            self,
+            request,
+            queryset.filter(accepted_at=None, revoked_at=None),
+            lambda row: services.invite_revoke(
+                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), invite_id=row.pk
+            ),
+        )
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(JournalAdmin):
+    """API keys; made in the portal or by ``api_key_create``, where the secret can be shown."""
+
+    hidden_fields = frozenset({"secret_sha256"})
+    list_display = ("name", "prefix", "user", "last_used_at", "expires_at", "revoked_at")
+    list_filter = (
+        ("revoked_at", admin.EmptyFieldListFilter),
+        ("user", admin.RelatedOnlyFieldListFilter),
+    )
+    list_select_related = ("user",)
+    search_fields = ("name", "prefix", "user__email")
+    ordering = ("-created_at",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke the selected keys")
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        _each(
+            self,
+            request,
+            queryset.filter(revoked_at=None),
+            lambda row: services.api_key_revoke(
+                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), key_id=row.pk
+            ),
+        )
+
+
+@admin.register(ProviderCredential)
+class ProviderCredentialAdmin(JournalAdmin):
+    """Model credentials; entered in the portal. The key itself is never shown."""
+
+    hidden_fields = frozenset({"secret_encrypted"})
+    list_display = ("provider", "label", "last_four", "base_url", "is_enabled", "updated_at")
+    list_filter = ("provider", "is_enabled")
+    search_fields = ("provider", "label", "base_url")
+    ordering = ("provider",)
+    actions = ("forget",)
+
+    @admin.action(description="Forget the selected keys")
+    def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        _each(
+            self,
+            request,
+            queryset,
+            lambda row: services.credential_delete(
+                tenant=row.tenant,
+                actor=admin_actor(request, row.tenant_id),
+                provider=row.provider,
+            ),
+        )
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(JournalAdmin):
+    """The audit trail."""
+
+    list_display = ("at", "action", "actor_name", "object_type", "object_name", "ip", "request_id")
+    list_filter = ("actor_kind", "action", "object_type")
+    search_fields = ("action", "actor_name", "object_name", "object_id", "request_id")
+    date_hierarchy = "at"
+    ordering = ("-at", "-pk")
+
+
+class UserCreationForm(AdminUserCreationForm):  # type: ignore[type-arg]
+    class Meta:
+        model = User
+        fields = ("email",)
+
+
+class UserChangeForm(BaseUserChangeForm):  # type: ignore[type-arg]
+    class Meta:
+        model = User
+        fields = "__all__"
+
+
+@admin.register(User)
+class UserAdmin(TenantScopedAdmin, BaseUserAdmin):  # type: ignore[type-arg]
+    """People. An owner sees the members of their workspace, and nothing that reaches beyond it."""
+
+    hidden_fields = frozenset({"password"})
+    form, add_form = UserChangeForm, UserCreationForm
+    ordering = ("email",)
+    list_display = ("email", "first_name", "last_name", "is_active", "last_login")
+    list_filter = ("is_active", "is_superuser")
+    search_fields = ("email", "first_name", "last_name")
+    filter_horizontal = ("groups", "user_permissions")
+    readonly_fields = ("last_login", "date_joined")
+    fieldsets = (
+        (None, {"fields": ("email", "password")}),
+        ("Name", {"fields": ("first_name", "last_name")}),
+        ("Rights on this server", {"fields": ("is_active", "is_staff", "is_superuser")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (
+            None,
+            {
+                "classes": ("wide",),
+                "fields": ("email", "usable_password", "password1", "password2"),
+            },
+        ),
+    )
+    _owner_fields = ("email", "first_name", "last_name", "is_active")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if admin_tenant(request) is not None:
+            return ((None, {"fields": self._owner_fields}),)
+        return super().get_fieldsets(request, obj)
+
+    def get_exclude(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        excluded = super().get_exclude(request, obj)
+        return [f for f in excluded if f != "password"] if is_operator(request) else excluded
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return ("is_active",) if admin_tenant(request) is not None else self.list_filter
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return self._owner_fields if admin_tenant(request) is not None else self.list_display
+
+
+def _each(page: TenantScopedAdmin, request: HttpRequest, rows: QuerySet[Any], act: Any) -> None:
+    """Run a service for each row and say how many it was done to; one refusal undoes all."""
+    count = 0
+    for row in rows.select_related("tenant"):
+        try:
+            act(row)
+        except DomainError as error:
+            raise type(error)(error.code, f"{row}: {error.message}") from error
+        count += 1
+    page.message_user(request, f"Done for {count} of the selected.", messages.SUCCESS)
