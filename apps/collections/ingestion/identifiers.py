@@ -12,7 +12,7 @@ _MAX_IDENTIFIER = 200
 # Runs of letters and digits joined by one of . _ / : - without spaces: 8539.50.00, get_user_name, INV-100234.
 _JOINED = re.compile(r"[^\W_]+(?:[._/:\-‐‑][^\W_]+)+")
 _CAMEL = re.compile(r"\b[a-z]+[A-Z][A-Za-z0-9]*\b")
-_MIXED = re.compile(r"(?<![\w.:/\-])(?=[^\W_]*\d)(?=[^\W_]*[^\W\d_])[^\W_]{2,}(?!\w|[._/:\-]\w)")
+_MIXED = re.compile(r"(?<![\w.:/\-])(?:[^\W\d_]+\d|\d+[^\W\d_])[^\W_]*(?!\w|[._/:\-]\w)")
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w|[.,]\d)%?")
 _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December|"

@@ -45,6 +45,8 @@ def mark_junk(pages: Sequence[PageText]) -> tuple[PageText, ...]:
     """
     running = _running_lines(pages)
     reasons = [junk_reason(page, running) for page in pages]
+    if not any(reasons):
+        return tuple(pages)
     if all(reasons):
         return tuple(replace(page, junk=None) for page in pages)
     kept: set[str] = set()
@@ -85,7 +87,8 @@ def junk_reason(page: PageText, running: frozenset[str] = frozenset()) -> JunkRe
 def _is_contents(lines: list[str]) -> bool:
     if len(lines) < 4:
         return False
-    leaders = sum(1 for line in lines if _LEADER.search(line))
+    dotted = [line for line in lines if ".." in line or ". ." in line or "…" in line]
+    leaders = sum(1 for line in dotted if _LEADER.search(line))
     if leaders >= 4 and leaders >= len(lines) * 0.4:
         return True
     titled = any(_CONTENTS_TITLE.search(line) for line in lines[:4])
@@ -95,8 +98,11 @@ def _is_contents(lines: list[str]) -> bool:
 def _is_index(lines: list[str]) -> bool:
     if len(lines) < 12:
         return False
-    entries = sum(1 for line in lines if _INDEX_ENTRY.match(line))
-    listed = sum(1 for line in lines if _INDEX_LIST.search(line))
+    numbered = [line for line in lines if line[-1:].isdigit()]
+    if len(numbered) < len(lines) * 0.4:
+        return False
+    entries = sum(1 for line in numbered if _INDEX_ENTRY.match(line))
+    listed = sum(1 for line in numbered if _INDEX_LIST.search(line))
     if any(_INDEX_TITLE.match(line) for line in lines[:3]):
         return entries >= len(lines) * 0.4
     return entries >= len(lines) * 0.7 and listed >= len(lines) * 0.5
@@ -116,4 +122,4 @@ def _running_lines(pages: Sequence[PageText]) -> frozenset[str]:
 
 def _line_key(line: str) -> str:
     """Reduce a line to its letters, so that page numbers and dates in a running header do not matter."""
-    return "".join(ch for ch in line.lower() if ch.isalpha())
+    return "".join(filter(str.isalpha, line.lower()))

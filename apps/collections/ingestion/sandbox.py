@@ -72,7 +72,6 @@ def _environment(folder: str) -> dict[str, str]:
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "PYTHONPATH": os.pathsep.join((str(_ROOT), str(_ROOT / "platform"))),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONIOENCODING": "utf-8",
         "LANG": "C.UTF-8",
         "HOME": folder,

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.collections.embedders import minilm, minilm_build
+from apps.collections.embedders.base import EmbeddingError
+from apps.collections.embedders.minilm import MiniLmEmbedder, is_prepared, model_file, prepare_model
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXTS = [
+    "Steel imports pay an additional duty of 50 percent.",
+    "The tariff on steel was raised.",
+    "My cat likes to sleep on the warm roof.",
+    "Heading 8539.50.00 covers light-emitting diode (LED) lamps. " * 8,
+    "x",
+    "",
+    "Unemployment insurance is administered by the Department of Labor and its state partners. "
+    * 30,
+]
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    prepare_model(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def embedder(models) -> MiniLmEmbedder:
+    return MiniLmEmbedder(models)
+
+
+def test_vectors_are_normalised_and_in_order_when_lengths_differ(embedder):
+    vectors = embedder.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+    alone = np.stack([embedder.embed_documents([text])[0] for text in TEXTS])
+    # Activations are quantised with one scale a batch, so its company moves a vector a little, never elsewhere.
+    assert (vectors * alone).sum(axis=1).min() > 0.95
+    assert ((vectors @ alone.T).argmax(axis=1) == np.arange(len(TEXTS))).all()
+    assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2]
+
+
+def test_int8_stays_close_to_fp32(models, embedder):
+    full = MiniLmEmbedder(models, precision="fp32")
+    texts = [text for text in TEXTS if len(text) > 20]
+    cosine = (embedder.embed_documents(texts) * full.embed_documents(texts)).sum(axis=1)
+    assert cosine.min() >= 0.98
+    assert cosine.mean() >= 0.99
+    assert full.space != embedder.space
+
+
+def test_fp32_equals_the_published_model(models):
+    # The reference is a plain numpy forward pass over the same weights, by the paper.
+    text = "This is an example sentence"
+    vector = MiniLmEmbedder(models, precision="fp32").embed_query(text)
+    assert vector @ _reference(text) > 0.99999
+
+
+def test_question_equals_its_passage_vector(embedder):
+    assert np.array_equal(embedder.embed_query("tariff"), embedder.embed_documents(["tariff"])[0])
+
+
+def test_no_texts_give_no_vectors(embedder):
+    assert embedder.embed_documents([]).shape == (0, 384)
+
+
+def test_text_is_seen_to_256_tokens_when_it_is_longer(embedder):
+    before = embedder.usage
+    base = "word " * 254
+    same, cut = embedder.embed_documents([base + "zebra " * 50, base + "quantum " * 400])
+    after = embedder.usage
+    assert same @ cut > 0.9999
+    assert after.truncated - before.truncated == 2
+    assert after.tokens - before.tokens == 512
+    # Not cut at 128, as the tokenizer's file would have it.
+    early, late = embedder.embed_documents(["word " * 140, "word " * 140 + "zebra " * 60])
+    assert early @ late < 0.99
+
+
+def test_progress_reaches_the_total_and_may_stop(embedder):
+    seen: list[tuple[int, int]] = []
+    embedder.embed_documents(["some words here"] * 70, on_progress=lambda *p: seen.append(p))
+    assert seen[-1] == (70, 70)
+    assert len(seen) > 1
+
+    class Stopped(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        embedder.embed_documents(["a"] * 100, on_progress=stop)
+
+
+def test_vectors_agree_when_threads_share_an_embedder(models):
+    shared = MiniLmEmbedder(models)
+    results: list[np.ndarray] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(shared.embed_query("one question")))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 6
+    assert all(np.array_equal(results[0], other) for other in results)
+    assert shared.usage.texts == 6
+
+
+def test_model_is_built_once_when_processes_race(tmp_path):
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from apps.collections.embedders.minilm import prepare_model\n"
+        "print(prepare_model(Path(sys.argv[1])).stat().st_mtime_ns)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    runs = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
+        for _ in range(3)
+    ]
+    times = {run.communicate(timeout=120)[0] for run in runs}
+    assert [run.returncode for run in runs] == [0, 0, 0]
+    assert len(times) == 1
+    assert is_prepared(tmp_path)
+    assert [p.name for p in (tmp_path / "models").iterdir() if p.name.startswith(".")] == []
+
+
+def test_model_is_built_again_when_its_file_is_damaged(models, tmp_path):
+    target = model_file(tmp_path)
+    target.parent.mkdir()
+    target.write_bytes(model_file(models).read_bytes()[:1000])
+    target.with_suffix(".sha256").write_text("0" * 64)
+    assert not is_prepared(tmp_path)
+    assert prepare_model(tmp_path) == target
+    assert is_prepared(tmp_path)
+    assert (
+        hashlib.sha256(target.read_bytes()).hexdigest()
+        == hashlib.sha256(model_file(models).read_bytes()).hexdigest()
+    )
+
+
+def test_weights_are_refused_when_their_hash_differs(tmp_path):
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"not the weights")
+    with pytest.raises(minilm_build.WeightsError, match="not the checked ones"):
+        minilm_build.build(tmp_path / "x.onnx", "int8", weights)
+    assert not (tmp_path / "x.onnx").exists()
+
+
+def test_error_says_what_to_do_when_the_build_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(minilm, "_ROOT", tmp_path)  # the child finds no module to run
+    with pytest.raises(EmbeddingError) as caught:
+        prepare_model(tmp_path / "data")
+    assert caught.value.code == "embedder_misconfigured"
+    assert not caught.value.retryable
+    assert not is_prepared(tmp_path / "data")
+
+
+def test_error_says_what_to_do_when_the_folder_is_a_file(tmp_path):
+    (tmp_path / "data").write_text("in the way")
+    with pytest.raises(EmbeddingError, match="writable"):
+        prepare_model(tmp_path / "data")
+
+
+def test_importing_costs_nothing_when_nothing_is_embedded():
+    code = (
+        "import sys\n"
+        "import apps.collections.embedders.registry, apps.collections.embedders.minilm, apps.collections.lexical\n"
+        "import apps.collections.ingestion.extraction, apps.collections.ingestion.chunking\n"
+        "heavy = {'numpy', 'onnx', 'onnxruntime', 'tokenizers', 'pypdfium2', 'kreuzberg', 'openai', 'google.genai',"
+        " 'django', 'PIL', 'snowballstemmer'}\n"
+        "print(*sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == ""
+    assert done.returncode == 0, done.stderr
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join((str(ROOT), str(ROOT / "platform")))
+    return {"PYTHONPATH": path, "PATH": os.environ["PATH"]}
+
+
+def _reference(text: str) -> np.ndarray:
+    """Run BERT by the book in float64."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    weights = {
+        k.removeprefix("bert."): v.astype(np.float64)
+        for k, v in load_file(minilm_build.weights_path()).items()
+        if v.dtype == np.float32
+    }
+    tokenizer = Tokenizer.from_file(str(minilm_build.tokenizer_path()))
+    tokenizer.no_padding()
+    ids = tokenizer.encode(text).ids
+
+    def norm(x: np.ndarray, name: str) -> np.ndarray:
+        mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+        scaled = (x - mean) / np.sqrt(var + 1e-12)
+        return scaled * weights[name + ".weight"] + weights[name + ".bias"]
+
+    def dense(x: np.ndarray, name: str) -> np.ndarray:
+        return x @ weights[name + ".weight"].T + weights[name + ".bias"]
+
+    def gelu(x: np.ndarray) -> np.ndarray:
+        from math import erf
+
+        return 0.5 * x * (1 + np.vectorize(erf)(x / np.sqrt(2)))
+
+    e = "embeddings."
+    x = weights[e + "word_embeddings.weight"][ids] + weights[e + "token_type_embeddings.weight"][0]
+    x = norm(x + weights[e + "position_embeddings.weight"][: len(ids)], e + "LayerNorm")
+    for i in range(6):
+        p = f"encoder.layer.{i}."
+        q, k, v = (
+            dense(x, f"{p}attention.self.{n}").reshape(len(ids), 12, 32).transpose(1, 0, 2)
+            for n in ("query", "key", "value")
+        )
+        scores = np.exp(q @ k.transpose(0, 2, 1) / np.sqrt(32))
+        mixed = ((scores / scores.sum(-1, keepdims=True)) @ v).transpose(1, 0, 2).reshape(-1, 384)
+        x = norm(x + dense(mixed, p + "attention.output.dense"), p + "attention.output.LayerNorm")
+        wide = gelu(dense(x, p + "intermediate.dense"))
+        x = norm(x + dense(wide, p + "output.dense"), p + "output.LayerNorm")
+    mean = x.mean(0)
+    return mean / np.linalg.norm(mean)
