@@ -120,6 +120,10 @@ class TurnRunner:
         except Interrupted:
             raise
         except ProviderError as error:
+            if (
+                self._interrupter.cause
+            ):  # The adapter took our cancellation for a failure of its own.
+                raise Interrupted(self._interrupter.cause) from error
             self._error = error
             return None
         except ToolloopError as error:

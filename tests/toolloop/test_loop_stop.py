@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.toolloop.helpers import Recorder, add, wait
-from toolloop.errors import RateLimited
+from toolloop.errors import BadRequest, RateLimited
 from toolloop.events import RunFinished, TextDelta, ToolFinished, ToolRunning
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
@@ -73,6 +73,27 @@ async def test_stream_is_closed_and_text_kept_when_stopped_while_the_provider_is
     assert run.provider.open_streams == 0
     assert (end.status, end.stop, end.text) == ("stopped", "stopped", "So far")
     assert run.journal.log == ["turn 0 started"]
+
+
+async def test_run_is_stopped_and_not_failed_when_the_adapter_takes_the_stop_for_an_error():
+    class Confused(ScriptedProvider):
+        async def stream(self, request):
+            yield TextDelta("So far")
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                raise BadRequest("connection lost") from None
+
+    stop = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.02, stop.set)
+    events: list[Any] = [
+        event
+        async for event in run_loop(
+            provider=Confused([]), model="m", system="", history=[UserMessage("a")],
+            toolset=Toolset(), stop=stop,
+        )
+    ]  # fmt: skip
+    assert (events[-1].status, events[-1].text) == ("stopped", "So far")
 
 
 async def test_run_stops_at_the_next_event_when_the_provider_never_pauses():
