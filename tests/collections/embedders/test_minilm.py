@@ -45,9 +45,7 @@ def test_vectors_are_normalised_and_in_order_when_lengths_differ(embedder):
     assert vectors.dtype == np.float32
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
     alone = np.stack([embedder.embed_documents([text])[0] for text in TEXTS])
-    # Activations are quantised with one scale a batch, so its company moves a vector a little, never elsewhere.
-    assert (vectors * alone).sum(axis=1).min() > 0.95
-    assert ((vectors @ alone.T).argmax(axis=1) == np.arange(len(TEXTS))).all()
+    assert np.array_equal(vectors, alone)  # whatever company a text is in
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2]
 
 
