@@ -12,7 +12,6 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from jobs.selectors import queue_size, worker_seen_at
-from tenancy.database.base import as_login_role
 
 logger = logging.getLogger(__name__)
 WORKER_FRESH_S = 30
@@ -35,14 +34,14 @@ class Check:
 
 def readiness() -> list[Check]:
     """Return the checks of /readyz: database, migrations, queue, worker. Later ones need the database."""
-    found = [_guarded("database", check_database, "Start the database, or correct DATABASE_URL.")]
+    found = [guarded("database", check_database, "Start the database, or correct DATABASE_URL.")]
     if not found[0].ok:
         return found
     return [
         *found,
-        _guarded("migrations", check_migrations, "Run: python manage.py migrate"),
-        _guarded("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
-        _guarded("worker", check_worker, "Start a worker: python manage.py worker"),
+        guarded("migrations", check_migrations, "Run: python manage.py migrate"),
+        guarded("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
+        guarded("worker", check_worker, "Start a worker: python manage.py worker"),
     ]
 
 
@@ -57,9 +56,8 @@ def check_migrations() -> Check:
     """Every migration of the code is applied; once they are, this process does not look again."""
     global _migrated
     if not _migrated:
-        with as_login_role():
-            executor = MigrationExecutor(connection)
-            plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan:
             names = ", ".join(f"{m.app_label}.{m.name}" for m, _ in plan[:3])
             more = f" and {len(plan) - 3} more" if len(plan) > 3 else ""
@@ -94,8 +92,8 @@ def check_worker() -> Check:
     )
 
 
-def _guarded(name: str, check: Callable[[], Check], fix: str) -> Check:
-    """Turn an error of a check into its finding: whatever it is, this part does not work."""
+def guarded(name: str, check: Callable[[], Check], fix: str) -> Check:
+    """Return what a check finds; an error of it is a finding too: whatever it is, this part does not work."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - any failure is the answer here

@@ -1,0 +1,115 @@
+"""The demo: two workspaces that cannot see each other, each with a few real public-domain documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from apps.collections.services import collection_create, document_upload
+from config.secrets import kept_secret
+from tenancy.actors import Actor
+from tenancy.models import Role, Tenant, User
+from tenancy.scope import tenant_scope
+from tenancy.selectors import membership_find, user_actor
+from tenancy.services import member_add, tenant_create
+
+FOLDER = Path(__file__).resolve().parents[2] / "apps" / "collections" / "demo"
+EMAIL = "demo@groundwork.local"
+OTHER_EMAIL = "other@groundwork.local"
+VIEWER_EMAIL = "viewer@groundwork.local"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A demo workspace: slug, name, its people with their roles, and one collection with its files."""
+
+    slug: str
+    name: str
+    people: tuple[tuple[str, str], ...]
+    collection: str
+    description: str
+    files: tuple[str, ...]
+
+
+WORKSPACES = (
+    Workspace(
+        "trade-desk",
+        "Trade desk",
+        ((EMAIL, Role.OWNER), (VIEWER_EMAIL, Role.VIEWER)),
+        "Section 232 tariffs",
+        "A Federal Register notice and a note of the tariff schedule.",
+        ("federal-register-2025-15819.pdf", "hts-chapter-99-note-33-automobiles.txt"),
+    ),
+    Workspace(
+        "agency-plans",
+        "Agency plans",
+        ((OTHER_EMAIL, Role.OWNER),),
+        "Strategic plans",
+        "What two federal agencies set out to do.",
+        ("dhs-strategic-plan-2020-2024.pdf", "gsa-strategic-plan-2022-2026.pdf"),
+    ),
+)
+
+
+def demo_password(data_dir: Path) -> str:
+    """Return the password of the demo's people: made at random for this installation and kept in its data directory."""
+    return kept_secret(data_dir, "demo_password")[:16]
+
+
+def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
+    """Create what is missing of the demo; what people changed or deleted in an existing workspace stays so.
+
+    Args:
+        data_dir: where the password is kept.
+        say: takes one line for each thing done.
+    """
+    password = demo_password(data_dir)
+    for workspace in WORKSPACES:
+        if Tenant.objects.filter(slug=workspace.slug).exists():
+            continue
+        # One transaction a workspace: a killed first start leaves none half made, and the next one makes it.
+        with transaction.atomic():
+            _make(workspace, password)
+        say(f"workspace {workspace.name}: {len(workspace.files)} documents are being ingested")
+
+
+def _make(workspace: Workspace, password: str) -> None:
+    people = [(_person(email, password), role) for email, role in workspace.people]
+    owner = people[0][0]
+    tenant = tenant_create(user=owner, name=workspace.name, slug=workspace.slug, is_operator=True)
+    actor = _actor(owner, tenant)
+    for person, role in people[1:]:
+        member_add(tenant=tenant, actor=actor, user=person, role=role)
+    with tenant_scope(tenant.pk):
+        collection = collection_create(
+            tenant=tenant,
+            actor=actor,
+            name=workspace.collection,
+            description=workspace.description,
+        )
+        for name in workspace.files:
+            with (FOLDER / name).open("rb") as file:
+                document_upload(
+                    tenant=tenant,
+                    actor=actor,
+                    collection=collection,
+                    name=name,
+                    chunks=iter(lambda: file.read(_BLOCK), b""),
+                )
+
+
+def _person(email: str, password: str) -> User:
+    user = User.objects.filter(email=email).first()
+    return user or User.objects.create_user(email, password)
+
+
+def _actor(user: User, tenant: Tenant) -> Actor:
+    membership = membership_find(user=user, slug=tenant.slug)
+    if membership is None:
+        raise RuntimeError(f"{user.email} is not a member of {tenant.slug}")
+    membership.user = user
+    return user_actor(membership)

@@ -1,0 +1,146 @@
+"""What ``manage.py doctor`` looks at: every part the platform needs, each with what to do where it is not well."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connection
+
+from apps.collections.embedders.minilm import is_prepared
+from apps.collections.embedders.registry import parse_embedder
+from apps.collections.embedding import default_setting
+from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
+from tenancy.walls import PLATFORM_POLICY, POLICY, tenant_models
+from toolloop.providers.registry import configured_models
+from web.health import Check, guarded, readiness
+
+LOW_DISK_GB = 1.0
+MIN_POSTGRES = 16
+MIN_VECTOR = (0, 7)  # halfvec and sparsevec
+
+
+def examine() -> list[Check]:
+    """Return every finding. Checks that need the database are left out when it is away."""
+    found = readiness()
+    if found[0].ok:
+        needs_database: tuple[tuple[str, Callable[[], Check], str], ...] = (
+            ("postgres", check_postgres, "Use PostgreSQL 16 or later."),
+            ("vector", check_vector, "As a superuser: CREATE EXTENSION vector;"),
+            ("walls", check_walls, "Run: python manage.py migrate"),
+        )
+        found[1:1] = [guarded(name, check, fix) for name, check, fix in needs_database]
+    return [
+        *found,
+        guarded("embedder", check_embedder, "Correct GROUNDWORK_EMBEDDER."),
+        guarded("models", check_models, "Correct the providers' variables; see .env.example."),
+        guarded("disk", check_disk, "Make the data directory."),
+        guarded("data directory", check_data_dir, "Run: python manage.py prepare"),
+    ]
+
+
+def check_postgres() -> Check:
+    """The server is new enough (GRANT ... WITH SET)."""
+    major = connection.pg_version // 10000  # type: ignore[attr-defined]
+    fix = "" if major >= MIN_POSTGRES else f"Use PostgreSQL {MIN_POSTGRES} or later."
+    return Check("postgres", major >= MIN_POSTGRES, f"version {major}", fix)
+
+
+def check_vector() -> Check:
+    """pgvector is there, with half-precision and sparse vectors."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        row = cursor.fetchone()
+    if row is None:
+        return Check("vector", False, "not installed", "As a superuser: CREATE EXTENSION vector;")
+    version = tuple(int(part) for part in str(row[0]).split(".")[:2])
+    is_new = version >= MIN_VECTOR
+    return Check(
+        "vector", is_new, f"pgvector {row[0]}", "" if is_new else "Install pgvector 0.7 or later."
+    )
+
+
+def check_walls() -> Check:
+    """Every tenant table has row-level security, forced, with both policies, and the roles can be taken."""
+    tables = {m._meta.db_table for m in tenant_models()}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c WHERE c.relname = ANY(%s) AND c.relkind = 'r' "
+            "AND c.relrowsecurity AND c.relforcerowsecurity AND 2 = (SELECT count(*) FROM pg_policies p "
+            "WHERE p.schemaname = 'public' AND p.tablename = c.relname AND p.policyname IN (%s, %s))",
+            [sorted(tables), POLICY, PLATFORM_POLICY],
+        )
+        missing = sorted(tables - {row[0] for row in cursor.fetchall()})
+        cursor.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname IN (%s, %s) AND NOT rolbypassrls "
+            "AND NOT rolsuper AND pg_has_role(session_user, oid, 'SET')",
+            [APP_ROLE, PLATFORM_ROLE],
+        )
+        roles = int(cursor.fetchone()[0])
+    if missing or roles != 2:
+        detail = (
+            f"no wall around: {', '.join(missing)}"
+            if missing
+            else "the two roles are not as they must be"
+        )
+        return Check("walls", False, detail, "Run: python manage.py migrate")
+    return Check("walls", True, f"{len(tables)} tables")
+
+
+def check_embedder() -> Check:
+    """The model of new collections can be used: built for this machine, or with a key."""
+    setting = default_setting()
+    name = parse_embedder(setting)
+    if name.provider == "local":
+        is_there = is_prepared(
+            settings.DATA_DIR, "fp32" if name.model.endswith(":fp32") else "int8"
+        )
+        fix = "" if is_there else "Run: python manage.py embedder_prepare"
+        return Check(
+            "embedder", is_there, setting if is_there else f"{setting} is not prepared", fix
+        )
+    variables = {"openai": ("OPENAI_API_KEY",), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}[
+        name.provider
+    ]
+    has_key = any(os.environ.get(v) for v in variables)
+    fix = "" if has_key else f"Set {' or '.join(variables)}."
+    return Check("embedder", has_key, setting if has_key else f"{setting} has no key", fix)
+
+
+def check_models() -> Check:
+    """Which models this installation's own environment offers; none but the extractive one is fine too."""
+    names = [info.id for info in configured_models(os.environ) if info.is_language_model]
+    return Check(
+        "models", True, ", ".join(names) if names else "extractive only (no language model)"
+    )
+
+
+def check_disk() -> Check:
+    """There is room for uploads and the database."""
+    free = shutil.disk_usage(settings.DATA_DIR).free / 1e9
+    fix = (
+        ""
+        if free >= LOW_DISK_GB
+        else f"Free some space: under {LOW_DISK_GB:g} GB uploads start to fail."
+    )
+    return Check("disk", free >= LOW_DISK_GB, f"{free:.1f} GB free", fix)
+
+
+def check_data_dir() -> Check:
+    """It can be written, and no one else can read the secrets in it."""
+    folder = settings.DATA_DIR
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return Check(
+            "data directory", False, f"{folder} cannot be written", "Give it to this user."
+        )
+    secrets = [folder / name for name in ("secret_key", "demo_password")]
+    open_ones = [
+        p.name for p in secrets if p.exists() and p.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    ]
+    if open_ones:
+        fix = f"Run: chmod 600 {' '.join(str(folder / n) for n in open_ones)}"
+        return Check("data directory", False, f"others can read {', '.join(open_ones)}", fix)
+    return Check("data directory", True, str(folder))

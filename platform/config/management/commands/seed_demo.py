@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from config.demo import EMAIL, OTHER_EMAIL, demo_password, demo_seed
+
+
+class Command(BaseCommand):
+    help = "Create the two demo workspaces with their documents, where they are missing; says how to sign in."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        demo_seed(data_dir=settings.DATA_DIR, say=self.stdout.write)
+        password = demo_password(settings.DATA_DIR)
+        self.stdout.write(f"sign in as {EMAIL} (or {OTHER_EMAIL}), password {password}")
