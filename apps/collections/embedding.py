@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from django.conf import settings
 
 from apps.collections.embedders import base
 from apps.collections.embedders.registry import DEFAULT_EMBEDDER, make_embedder
 from apps.collections.models import EmbeddingSpace
+from tenancy.models import Tenant
+from tenancy.selectors import credential_for
 
 _REMOTE = {
     "openai": (("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
@@ -21,13 +24,13 @@ def default_setting() -> str:
     return DEFAULT_EMBEDDER if settings.EMBEDDER in ("", "minilm") else str(settings.EMBEDDER)
 
 
-def space_default() -> EmbeddingSpace:
+def space_default(*, tenant: Tenant) -> EmbeddingSpace:
     """Return the row of the space that new collections get, made at its first use.
 
     Raises:
-        EmbeddingError: the setting names no embedder.
+        EmbeddingError: the setting names no embedder, or its provider has no key.
     """
-    space = _make(default_setting()).space
+    space = _make(default_setting(), tenant).space
     row, _ = EmbeddingSpace.objects.get_or_create(
         provider=space.provider,
         model=space.model,
@@ -37,18 +40,22 @@ def space_default() -> EmbeddingSpace:
     return row
 
 
-def embedder_for(space: EmbeddingSpace) -> base.Embedder:
+def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
     """Return an embedder whose vectors may be compared with those of a space.
+
+    Args:
+        tenant: whose own provider key is used; without one, the operator's from the environment.
 
     Raises:
         EmbeddingError: ``embedder_misconfigured`` without a key, or when this version makes other vectors.
+        Conflict: the tenant's stored key cannot be read any more.
     """
     setting = f"{space.provider}/{space.model}"
     if space.provider == "local":
         setting += ":fp32" if space.fingerprint.startswith("fp32") else ""
     else:
         setting += f"@{space.dimensions}"
-    embedder = _make(setting)
+    embedder = _make(setting, tenant)
     if embedder.space.precision != space.fingerprint:
         raise base.EmbeddingError(
             "embedder_misconfigured",
@@ -58,11 +65,17 @@ def embedder_for(space: EmbeddingSpace) -> base.Embedder:
     return embedder
 
 
-def _make(setting: str) -> base.Embedder:
-    keys, url = _REMOTE.get(setting.partition("/")[0], ((), ""))
+def _make(setting: str, tenant: Tenant) -> base.Embedder:
+    provider = setting.partition("/")[0]
+    api_key, base_url = "", ""
+    if provider in _REMOTE:
+        names, url_name = _REMOTE[provider]
+        own = credential_for(tenant=tenant, provider=provider)
+        if own is not None:
+            api_key, base_url = own.secret, own.base_url
+        else:
+            api_key = next((os.environ[name] for name in names if os.environ.get(name)), "")
+            base_url = os.environ.get(url_name, "")
     return make_embedder(
-        setting,
-        data_dir=settings.DATA_DIR,
-        api_key=next((os.environ[name] for name in keys if os.environ.get(name)), ""),
-        base_url=os.environ.get(url) or None,
+        setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None
     )

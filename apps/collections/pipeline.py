@@ -346,8 +346,9 @@ def _embed(ctx: IngestContext, document: Document) -> Document:
     """Embed the chunks that have no vector yet, a batch per commit."""
     began = time.perf_counter()
     meter = _Meter(ctx, document)
-    space = Collection.objects.select_related("space").get(pk=document.collection_id).space
-    embedder = embedder_for(space)
+    collection = Collection.objects.select_related("space", "tenant").get(pk=document.collection_id)
+    space = collection.space
+    embedder = embedder_for(space, tenant=collection.tenant)
     of_document = Chunk.objects.filter(document=document)
     vector = Embedding.objects.filter(chunk_id=OuterRef("pk"), space=space)
     waiting = of_document.filter(~Exists(vector)).order_by("index")

@@ -20,13 +20,12 @@ import structlog
 from django.db import connection
 from pgvector import HalfVector
 
-from apps.collections.embedders.base import EmbeddingError
 from apps.collections.embedding import embedder_for
 from apps.collections.ingestion.identifiers import identifier_lexemes
 from apps.collections.lexical import SPARSE_DIMS, query_term_ids
 from apps.collections.models import Collection, DocumentStatus, EmbeddingSpace
 from apps.collections.search_filters import SearchFilter, parse_filters
-from basics.errors import Invalid, Missing
+from basics.errors import DomainError, Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -144,7 +143,7 @@ def search_run(
     if not scope:
         return SearchResult(query, [], identifiers, tuple(legs), "", 0.0, 0.0)
     began = time.perf_counter()
-    vectors, note = _vectors(scope, query) if "vector" in legs else ([], "")
+    vectors, note = _vectors(tenant, scope, query) if "vector" in legs else ([], "")
     embedded = time.perf_counter()
     statement, parameters = _statement(
         tenant_id=tenant.pk,
@@ -190,7 +189,9 @@ class _QueryVector:
     vector: str
 
 
-def _vectors(scope: Sequence[Collection], query: str) -> tuple[list[_QueryVector], str]:
+def _vectors(
+    tenant: Tenant, scope: Sequence[Collection], query: str
+) -> tuple[list[_QueryVector], str]:
     """Embed the question once per space; a space whose embedder fails is left out and named."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
     for collection in scope:
@@ -199,8 +200,8 @@ def _vectors(scope: Sequence[Collection], query: str) -> tuple[list[_QueryVector
     failed: list[str] = []
     for space, pks in by_space.items():
         try:
-            values = embedder_for(space).embed_query(query)
-        except EmbeddingError as error:
+            values = embedder_for(space, tenant=tenant).embed_query(query)
+        except DomainError as error:
             log.warning("search_without_vectors", space=str(space), code=error.code)
             failed.append(f"{space}: {error.message}")
             continue

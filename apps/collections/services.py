@@ -78,7 +78,7 @@ def collection_create(
         with transaction.atomic():
             collection: Collection = Collection.objects.create(
                 tenant=tenant,
-                space=space or space_default(),
+                space=space or space_default(tenant=tenant),
                 created_by_id=actor.user_id,
                 **values,
             )

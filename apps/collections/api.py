@@ -1,0 +1,214 @@
+"""REST of collections. The views hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.collections import selectors, services
+from apps.collections.api_shapes import (
+    ChunkOutput,
+    CollectionInput,
+    CollectionOutput,
+    DocumentDetailOutput,
+    DocumentOutput,
+    SearchInput,
+    SearchOutput,
+    UploadInput,
+    UploadOutput,
+)
+from apps.collections.models import DocumentStatus
+from apps.collections.search import LEGS, search_run
+from apps.collections.views import posted_file
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+
+def _valid(shape: type[serializers.Serializer[Any]], data: Any, **options: Any) -> dict[str, Any]:
+    serializer = shape(data=data, **options)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+class CollectionsView(TenantAPIView):
+    """The collections of the workspace."""
+
+    actions = {"GET": "collection.read", "POST": "collection.write"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="collections_list", tags=["collections"], responses=CollectionOutput(many=True))  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """List collections with their counts, newest first."""
+        return self.paginated(selectors.collection_list(actor=self.actor), CollectionOutput)
+
+    @extend_schema(operation_id="collections_create", tags=["collections"], request=CollectionInput, responses={201: CollectionOutput})  # fmt: skip
+    def post(self, request: Request) -> Response:
+        """Create a collection."""
+        values = _valid(CollectionInput, request.data)
+        row = services.collection_create(tenant=self.tenant, actor=self.actor, **values)
+        shown = selectors.collection_get(actor=self.actor, pk=row.pk)
+        return Response(CollectionOutput(shown).data, status=status.HTTP_201_CREATED)
+
+
+class CollectionView(TenantAPIView):
+    """One collection."""
+
+    actions = {
+        "GET": "collection.read",
+        "PATCH": "collection.write",
+        "DELETE": "collection.delete",
+    }
+
+    @extend_schema(operation_id="collections_get", tags=["collections"], responses=CollectionOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a collection."""
+        return Response(CollectionOutput(selectors.collection_get(actor=self.actor, pk=pk)).data)
+
+    @extend_schema(operation_id="collections_update", tags=["collections"], request=CollectionInput(partial=True), responses=CollectionOutput)  # fmt: skip
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change name, description or chunk sizes; sizes count for documents added from now on."""
+        collection = selectors.collection_get(actor=self.actor, pk=pk)
+        values = _valid(CollectionInput, request.data, partial=True)
+        services.collection_update(
+            tenant=self.tenant, actor=self.actor, collection=collection, **values
+        )
+        return self.get(request, pk)
+
+    @extend_schema(operation_id="collections_delete", tags=["collections"], responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a collection with everything in it."""
+        collection = selectors.collection_get(actor=self.actor, pk=pk)
+        services.collection_delete(tenant=self.tenant, actor=self.actor, collection=collection)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DocumentsView(TenantAPIView):
+    """The documents of a collection."""
+
+    actions = {"GET": "collection.read", "POST": "document.write"}
+    pagination_class = Pagination
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(
+        operation_id="documents_list",
+        tags=["documents"],
+        parameters=[
+            OpenApiParameter("status", str, enum=DocumentStatus.values, description="Only these.")
+        ],
+        responses=DocumentOutput(many=True),
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """List a collection's documents with status and counts, newest first."""
+        collection = selectors.collection_get(actor=self.actor, pk=pk)
+        wanted = request.query_params.get("status", "")
+        if wanted and wanted not in DocumentStatus.values:
+            raise serializers.ValidationError({"status": ["Unknown status."]})
+        rows = selectors.document_list(actor=self.actor, collection=collection, status=wanted)
+        return self.paginated(rows, DocumentOutput)
+
+    @extend_schema(
+        operation_id="documents_upload",
+        tags=["documents"],
+        request={"multipart/form-data": UploadInput},
+        responses={201: UploadOutput, 200: UploadOutput},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Upload a file and start its ingestion; the same bytes again return the existing document (200)."""
+        collection = selectors.collection_get(actor=self.actor, pk=pk)
+        uploaded = services.document_upload(
+            tenant=self.tenant, actor=self.actor, collection=collection, **posted_file(request)
+        )
+        uploaded.document.created = uploaded.created  # type: ignore[attr-defined]
+        code = status.HTTP_201_CREATED if uploaded.created else status.HTTP_200_OK
+        return Response(UploadOutput(uploaded.document).data, status=code)
+
+
+class DocumentView(TenantAPIView):
+    """One document."""
+
+    actions = {"GET": "collection.read", "DELETE": "document.write"}
+
+    @extend_schema(operation_id="documents_get", tags=["documents"], responses=DocumentDetailOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a document's state and its ledger: the counts of its row against those of the tables."""
+        document = selectors.document_get(actor=self.actor, pk=pk)
+        document.ledger = selectors.document_ledger(actor=self.actor, document=document)  # type: ignore[attr-defined]
+        return Response(DocumentDetailOutput(document).data)
+
+    @extend_schema(operation_id="documents_delete", tags=["documents"], responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a document with its text, chunks, vectors and file."""
+        document = selectors.document_get(actor=self.actor, pk=pk)
+        services.document_delete(tenant=self.tenant, actor=self.actor, document=document)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DocumentRetryView(TenantAPIView):
+    """Another attempt at a document."""
+
+    actions = {"POST": "document.write"}
+
+    @extend_schema(operation_id="documents_retry", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Ingest a failed or cancelled document again, from the stage where it stopped."""
+        document = selectors.document_get(actor=self.actor, pk=pk)
+        row = services.document_retry(tenant=self.tenant, actor=self.actor, document=document)
+        return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class DocumentCancelView(TenantAPIView):
+    """The end of a document's ingestion."""
+
+    actions = {"POST": "document.write"}
+
+    @extend_schema(operation_id="documents_cancel", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Stop a document's ingestion: at once while it waits, within a second while it runs."""
+        document = selectors.document_get(actor=self.actor, pk=pk)
+        row = services.document_cancel(tenant=self.tenant, actor=self.actor, document=document)
+        return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class ChunkView(TenantAPIView):
+    """One chunk."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(operation_id="chunks_get", tags=["search"], responses=ChunkOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a passage with the ids of its neighbours in the document."""
+        detail = selectors.chunk_get(actor=self.actor, pk=pk)
+        chunk: Any = detail.chunk
+        chunk.previous_id = detail.previous.pk if detail.previous else None
+        chunk.next_id = detail.next.pk if detail.next else None
+        return Response(ChunkOutput(chunk).data)
+
+
+class SearchView(TenantAPIView):
+    """Search."""
+
+    actions = {"POST": "search.run"}
+
+    @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)  # fmt: skip
+    def post(self, request: Request) -> Response:
+        """Find passages by meaning, by words and by exact codes, with the rank of each."""
+        values = _valid(SearchInput, request.data)
+        pks = values.get("collections")
+        result = search_run(
+            tenant=self.tenant,
+            actor=self.actor,
+            collections=None
+            if pks is None
+            else selectors.collections_named(actor=self.actor, pks=pks),
+            query=values["query"],
+            k=values["k"],
+            filters=values.get("filters"),
+            legs=tuple(dict.fromkeys(values.get("legs", LEGS))),
+        )
+        return Response(SearchOutput(result).data)

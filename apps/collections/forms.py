@@ -1,0 +1,56 @@
+"""Forms of collections. They parse and show; the services decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.models import Collection
+from apps.collections.services import CHUNK_SIZES
+from basics.errors import DomainError
+
+
+class CollectionForm(forms.Form):
+    """Name and chunking of a collection."""
+
+    name = forms.CharField(
+        max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True})
+    )
+    description = forms.CharField(
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What belongs in it. People see it in lists.",
+    )
+    chunk_size = forms.IntegerField(
+        initial=1200,
+        min_value=CHUNK_SIZES[0],
+        max_value=CHUNK_SIZES[1],
+        help_text="Characters per chunk, at most. Counts for documents added from now on.",
+    )
+    chunk_overlap = forms.IntegerField(
+        initial=200, min_value=0, help_text="Characters that two neighbouring chunks share."
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse an overlap of half a chunk and more."""
+        data = super().clean() or {}
+        size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
+        if size is not None and overlap is not None and overlap >= size / 2:
+            self.add_error("chunk_overlap", "It must be less than half of the chunk size.")
+        return data
+
+    @classmethod
+    def of(cls, collection: Collection) -> CollectionForm:
+        """Return the form as a collection fills it."""
+        return cls(initial={name: getattr(collection, name) for name in cls.base_fields})
+
+    def refuse(self, error: DomainError) -> None:
+        """Show what a service refused, at the fields it names or above the form."""
+        fields = error.data.get("fields") or {}
+        known = {name: texts for name, texts in fields.items() if name in self.fields}
+        for name, texts in known.items():
+            self.add_error(name, list(texts))
+        if not known:
+            self.add_error(None, error.message)

@@ -1,0 +1,66 @@
+"""What the viewer shows of a page: its image, kept on disk, and where a passage stands on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import astuple
+from pathlib import Path
+
+from apps.collections.files import file_path, page_cache
+from apps.collections.ingestion.detect import PDF
+from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
+from apps.collections.ingestion.types import ReadFailure
+from apps.collections.models import Chunk, Document, Page
+
+SCALE = 2.0
+FORMAT_VERSION = 1  # raise it when images or boxes change, so that kept ones are made anew
+
+
+def has_images(document: Document) -> bool:
+    """Tell whether pages of this document can be drawn."""
+    return document.media_type == PDF and document.is_paged
+
+
+def page_image(document: Document, number: int) -> Path:
+    """Return the image of a page as a WebP file, drawn at its first use in the limited child process.
+
+    Raises:
+        ReadFailure: the page cannot be drawn.
+        DomainError: ``file_missing``.
+    """
+    target = _cached(document, f"{number}.v{FORMAT_VERSION}.webp")
+    if not target.is_file():
+        image = render_page_image(file_path(document.file), number, SCALE, image_format="webp")
+        _keep(target, image.data)
+    return target
+
+
+def passage_boxes(document: Document, page: Page, chunk: Chunk) -> list[Rect]:
+    """Return where a chunk stands on a page's image, a rectangle per line; empty where it cannot be told."""
+    start = max(0, chunk.char_start - page.char_start)
+    end = min(len(page.text), chunk.char_end - page.char_start)
+    if end <= start:
+        return []
+    target = _cached(document, f"{page.number}.{start}-{end}.v{FORMAT_VERSION}.json")
+    if target.is_file():
+        return [Rect(*box) for box in json.loads(target.read_text())]
+    try:
+        boxes = page_text_boxes(file_path(document.file), page.number, start, end)
+    except ReadFailure:
+        return []  # the page is shown without marks; its text beside it has them
+    _keep(target, json.dumps([astuple(box) for box in boxes]).encode())
+    return boxes
+
+
+def _cached(document: Document, name: str) -> Path:
+    return page_cache(document.tenant_id, document.sha256) / name
+
+
+def _keep(target: Path, data: bytes) -> None:
+    """Write a file in one step: two viewers at once see a whole one, whoever was first."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as stream:
+        stream.write(data)
+    os.replace(stream.name, target)

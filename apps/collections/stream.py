@@ -1,0 +1,161 @@
+"""Live rows of a collection: on each wake-up the changed rows are rendered again and sent as whole states.
+
+A frame says what a row is now, not what happened, so a replay or a lost frame does no harm. The position is the time of
+the newest change sent. Database reads go through ``runs.stream``'s small pool: a waiting stream holds no connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+
+from apps.collections.models import Document
+from basics.errors import Missing
+from runs.stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub, position_of, rows_read
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.permissions import ROLE_ACTIONS
+from tenancy.scope import tenant_scope
+
+COALESCE_S = 0.25
+# A change stamped earlier may be committed later than one that was read; frames already sent are not repeated.
+OVERLAP_US = 5_000_000
+
+_COLUMNS = (
+    "id, name, size, status, stage, progress_current, progress_total, error_code, error_message, page_count, "
+    "skipped_pages, chunk_count, identifiers_found, identifiers_total, updated_at"
+)
+_CHANGED = (
+    f"SELECT {_COLUMNS} FROM collections_document "  # noqa: S608 - constants of this module
+    "WHERE collection_id = %s AND updated_at > to_timestamp(%s / 1000000.0) ORDER BY updated_at, id"
+)
+_COUNTS = (
+    "SELECT c.chunk_total AS chunk_count, count(d.id) AS document_count, "
+    "coalesce(sum(d.page_count), 0) AS page_total, "
+    "count(*) FILTER (WHERE d.status IN ('queued', 'processing')) AS processing_count, "
+    "count(*) FILTER (WHERE d.status = 'failed') AS failed_count "
+    "FROM collections_collection c LEFT JOIN collections_document d ON d.collection_id = c.id "
+    "WHERE c.id = %s GROUP BY c.id"
+)
+_IDS = "SELECT id FROM collections_document WHERE collection_id = %s"
+_ROLE = "SELECT role FROM tenancy_membership WHERE tenant_id = %s AND user_id = %s"
+
+
+async def collection_stream(request: HttpRequest, tenant_slug: str, pk: int) -> HttpResponseBase:
+    """Stream the state of a collection's rows and counts from ``?after=`` or ``Last-Event-ID`` on."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    tenant: Tenant = request.tenant  # type: ignore[attr-defined]
+    actor: Actor = request.actor  # type: ignore[attr-defined]
+    actor.require("collection.read")
+    if not await rows_read(tenant.pk, _COUNTS, (pk,)):
+        raise Missing("collection")
+    after = position_of(request.headers, request.GET)
+    response = StreamingHttpResponse(
+        _frames(tenant, actor, pk, after), content_type="text/event-stream"
+    )
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _frames(tenant: Tenant, actor: Actor, pk: int, after: int) -> AsyncIterator[bytes]:
+    # The middleware's scope ended with the view; reads name the tenant, and rendering runs in the scope too.
+    with tenant_scope(tenant.pk):
+        async with hub.subscribe(tenant.pk, f"collection:{pk}") as waker:
+            yield HELLO
+            view = _View(tenant, actor, pk, after)
+            checked_at = time.monotonic()
+            while True:
+                text = await view.changes()
+                if text is None:
+                    yield frame("gone", seq=view.after, event="end")
+                    return
+                if text:
+                    yield frame(text, seq=view.after)
+                    await asyncio.sleep(COALESCE_S)
+                if not await waker.wait(HEARTBEAT_S):
+                    yield HEARTBEAT
+                if time.monotonic() - checked_at >= HEARTBEAT_S:
+                    checked_at = time.monotonic()
+                    if not await _may_read(actor):
+                        yield frame("signed out", seq=view.after, event="end")
+                        return
+
+
+async def _may_read(actor: Actor) -> bool:
+    """Tell whether the person still belongs here: a stream outlives the request that was checked."""
+    rows = await rows_read(actor.tenant_id, _ROLE, (actor.tenant_id, actor.user_id))
+    return bool(rows) and "collection.read" in ROLE_ACTIONS[rows[0]["role"]]
+
+
+class _View:
+    """What one stream has sent."""
+
+    def __init__(self, tenant: Tenant, actor: Actor, pk: int, after: int) -> None:
+        self.after = after
+        self._tenant, self._pk = tenant, pk
+        self._can_write = actor.can("document.write")
+        self._sent: dict[int, str] = {}
+        self._known: set[int] | None = None
+        self._stats = ""
+
+    async def changes(self) -> str | None:
+        """Return the partials of what changed, "" if nothing did, None when the collection is gone."""
+        rows = await rows_read(
+            self._tenant.pk, _CHANGED, (self._pk, max(0, self.after - OVERLAP_US))
+        )
+        counts = await rows_read(self._tenant.pk, _COUNTS, (self._pk,))
+        if not counts:
+            return None
+        parts = await self._deletions(counts[0]["document_count"])
+        for row in rows:
+            document = Document(**row)
+            self.after = max(self.after, round(document.updated_at.timestamp() * 1_000_000))
+            html = self._render("_document_row.html", document=document)
+            if self._sent.get(document.pk) != html:
+                self._sent[document.pk] = html
+                parts.append(_partial(f"#doc-{document.pk}", "outerMorph", html))
+        self._forget(rows)
+        stats = self._render(
+            "_stats.html",
+            collection=SimpleNamespace(**counts[0]),
+            page_total=counts[0]["page_total"],
+        )
+        if stats != self._stats:
+            self._stats = stats
+            parts.append(_partial("#collection-stats", "outerMorph", stats))
+        return "".join(parts)
+
+    async def _deletions(self, count: int) -> list[str]:
+        if self._known is not None and len(self._known) == count:
+            return []
+        rows = await rows_read(self._tenant.pk, _IDS, (self._pk,))
+        ids = {row["id"] for row in rows}
+        gone = sorted((self._known or ids) - ids)
+        self._known = ids
+        return [_partial(f"#doc-{pk}", "delete", "") for pk in gone]
+
+    def _forget(self, rows: list[dict[str, Any]]) -> None:
+        """Keep only what the overlap may bring again, so that a long stream does not grow."""
+        recent = {row["id"] for row in rows}
+        self._sent = {pk: html for pk, html in self._sent.items() if pk in recent}
+
+    def _render(self, template: str, **context: Any) -> str:
+        base = {
+            "tenant": self._tenant,
+            "collection": SimpleNamespace(pk=self._pk),
+            "can_write": self._can_write,
+        }
+        return render_to_string(f"collections/{template}", base | context)
+
+
+def _partial(target: str, swap: str, html: str) -> str:
+    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
