@@ -52,6 +52,9 @@ class ConversationCollection(TenantModel):
             )
         ]
 
+    def __str__(self) -> str:
+        return f"collection {self.collection_id} in conversation {self.conversation_id}"
+
 
 class Turn(TenantModel):
     """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless."""
@@ -96,15 +99,20 @@ class Message(TenantModel):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")]
 
+    def __str__(self) -> str:
+        return f"{self.author} in turn {self.turn_id}"
+
 
 class Citation(TenantModel):
     """A source of an answer. The names stay when the chunk is gone; the link does not."""
 
     turn = TenantForeignKey(Turn, related_name="citations")
     number = models.PositiveIntegerField()
+    chunk_ref = models.BigIntegerField(help_text="The chunk's id as the answer names it.")
     chunk = TenantForeignKey(Chunk, db_on_delete=SET_NULL, null=True, related_name="+")
     document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
     document_name = models.CharField(max_length=255)
+    collection_name = models.CharField(max_length=120, blank=True)
     page = models.PositiveIntegerField(null=True)
     quote = models.TextField(blank=True, help_text="The cited passage, verbatim from the chunk.")
     char_start = models.PositiveIntegerField(default=0, help_text="Offset in the document's text.")
@@ -112,3 +120,6 @@ class Citation(TenantModel):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["turn", "number"], name="citation_number")]
+
+    def __str__(self) -> str:
+        return f"[{self.number}] {self.document_name}"

@@ -105,12 +105,15 @@ class ToolCall(TenantModel):
     call_id = models.CharField(max_length=200)
     name = models.CharField(max_length=100)
     arguments = models.JSONField(null=True)
-    has_side_effects = models.BooleanField(default=False)
+    has_side_effects = models.BooleanField(
+        default=False, help_text="Not run again when its outcome is unknown."
+    )
     status = models.CharField(
         max_length=10, choices=ToolCallStatus.choices, default=ToolCallStatus.RUNNING
     )
-    content = models.TextField(blank=True)
-    payload = models.JSONField(null=True)
+    content = models.TextField(blank=True, help_text="What the model was told.")
+    payload = models.JSONField(null=True, help_text="What stays with the application.")
+    error_code = models.CharField(max_length=60, blank=True)
     attempts = models.PositiveSmallIntegerField(default=1)
     started_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)

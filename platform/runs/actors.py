@@ -1,0 +1,50 @@
+"""Who a run acts for, with the rights of this moment: a run may outlive the rights it was started with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from basics.errors import Denied
+from runs.models import Run
+from tenancy.actors import Actor
+from tenancy.models import ApiKey, Membership
+from tenancy.permissions import ROLE_ACTIONS, expand_scopes
+from tenancy.selectors import user_actor
+
+
+def actor_facts(actor: Actor) -> dict[str, Any]:
+    """Return what ``Run.request["actor"]`` keeps, so that ``actor_now`` can find the actor again. No rights."""
+    return {"kind": actor.kind, "api_key_id": actor.api_key_id}
+
+
+def actor_now(run: Run) -> Actor:
+    """Return the actor a run works for, with the rights that person or key has now.
+
+    Raises:
+        Denied: the person has left the workspace, or the key is revoked or expired.
+    """
+    facts = run.request.get("actor", {})
+    membership = (
+        Membership.objects.select_related("user", "tenant")
+        .filter(tenant_id=run.tenant_id, user_id=run.user_id, user__is_active=True)
+        .first()
+    )
+    if membership is None:
+        raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
+    if facts.get("kind") != "api_key":
+        return user_actor(membership)
+    key = ApiKey.objects.filter(
+        tenant_id=run.tenant_id, pk=facts.get("api_key_id"), revoked_at=None
+    ).first()
+    if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
+        raise Denied("actor_gone", "The API key that asked was revoked or has expired.")
+    return Actor(
+        "api_key",
+        run.tenant_id,
+        expand_scopes(key.scopes) & ROLE_ACTIONS[membership.role],
+        user_id=run.user_id,
+        api_key_id=key.pk,
+        name=f"key {key.name}",
+    )

@@ -1,0 +1,36 @@
+"""Let a run that is under way in this worker hear that it should stop, within well under a second."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jobs.context import JobContext
+from runs.hub import hub
+from runs.models import Run
+
+POLL_S = 0.5
+
+
+def stop_topic(run_id: int) -> str:
+    """Return the topic on which ``run_stop`` calls the worker (its own: ``run:<id>`` rings at every flush)."""
+    return f"run-stop:{run_id}"
+
+
+async def stop_watch(ctx: JobContext, run_id: int, stop: asyncio.Event) -> None:
+    """Set ``stop`` when somebody asks the run to stop, cancels its job, or another worker has taken it over.
+
+    Listens; while this process cannot listen, it asks the database every half second. Runs until cancelled.
+    """
+    async with hub.subscribe(ctx.tenant_id, stop_topic(run_id)) as waker:
+        while not stop.is_set():
+            woken = await waker.wait(POLL_S)
+            if (
+                ctx.lost.is_set()
+                or ctx.cancelled.is_set()
+                or ((woken or not hub.here.is_listening) and await ctx.in_db(_is_requested, run_id))
+            ):
+                stop.set()
+
+
+def _is_requested(run_id: int) -> bool:
+    return bool(Run.objects.filter(pk=run_id, stop_requested_at__isnull=False).exists())

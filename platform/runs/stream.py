@@ -1,0 +1,206 @@
+"""Follow a run: rows after a position, then live ones, from a small connection pool of its own.
+
+Streams are many and long, so they hold no database connection while they wait. Reads that ask for the same thing at the
+same moment (many tabs on one run) share one query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from runs.hub import connection_params, hub
+from runs.transcript import FINISHED
+from tenancy.database.base import APP_ROLE
+
+HEARTBEAT_S = 15.0
+POOL_SIZE = 4
+READ_LIMIT = 1000
+RETRY_MS = 500
+EVENT_STREAM = "text/event-stream"
+
+T = TypeVar("T")
+EventRow = tuple[int, str, dict[str, Any]]
+
+__all__ = [
+    "EVENT_STREAM",
+    "HEARTBEAT_S",
+    "RETRY_MS",
+    "event_frames",
+    "events_after",
+    "events_follow",
+    "frame",
+    "hub",
+    "rows_read",
+]
+
+
+class _Reader:
+    """Connections and shared reads of one event loop."""
+
+    def __init__(self) -> None:
+        self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._opening = asyncio.Lock()
+        self._shared: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+
+    async def pool(self) -> AsyncConnectionPool[AsyncConnection[Any]]:
+        async with self._opening:
+            if self._pool is None:
+                self._pool = AsyncConnectionPool(
+                    kwargs={**connection_params(), "autocommit": True},
+                    min_size=1,
+                    max_size=POOL_SIZE,
+                    timeout=15,
+                    max_idle=120,
+                    open=False,
+                    name="runs-stream",
+                )
+                await self._pool.open()
+        return self._pool
+
+    async def read(self, tenant_id: int, query: str, params: Sequence[Any]) -> list[dict[str, Any]]:
+        pool = await self.pool()
+        async with pool.connection() as conn, conn.pipeline(), conn.transaction():
+            await conn.execute(
+                "SELECT set_config('role', %s, true), set_config('app.tenant_id', %s, true)",
+                (APP_ROLE, str(int(tenant_id))),
+            )
+            cursor = conn.cursor(row_factory=dict_row)
+            await cursor.execute(query, params)
+            return await cursor.fetchall()
+
+    async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
+        task = self._shared.get(key)
+        if task is None:
+            task = self._shared[key] = asyncio.ensure_future(make())
+            task.add_done_callback(lambda _: self._shared.pop(key, None))
+        # One reader that goes away must not cancel the read of the others.
+        result: T = await asyncio.shield(task)
+        return result
+
+    async def aclose(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+
+
+_readers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Reader] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _reader() -> _Reader:
+    loop = asyncio.get_running_loop()
+    found = _readers.get(loop)
+    if found is None:
+        found = _readers[loop] = _Reader()
+    return found
+
+
+async def aclose() -> None:
+    """Close the running loop's listener and connections (tests; a server's end closes them too)."""
+    await hub.here.aclose()
+    await _reader().aclose()
+
+
+async def rows_read(tenant_id: int, query: str, params: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the rows of a query that runs as the application in this tenant, behind its walls.
+
+    Equal reads under way at the same moment are one.
+    """
+    reader = _reader()
+    return await reader.share(
+        (tenant_id, query, *params), lambda: reader.read(tenant_id, query, params)
+    )
+
+
+async def events_after(tenant_id: int, run_id: int, seq: int) -> list[EventRow]:
+    """Return a run's events after ``seq`` in order, as (seq, kind, data)."""
+    found: list[EventRow] = []
+    while True:
+        rows = await rows_read(
+            tenant_id,
+            "SELECT seq, kind, data FROM runs_runevent WHERE run_id = %s AND seq > %s "
+            "ORDER BY seq LIMIT %s",
+            (run_id, found[-1][0] if found else seq, READ_LIMIT),
+        )
+        found += [(row["seq"], row["kind"], row["data"]) for row in rows]
+        if len(rows) < READ_LIMIT:
+            return found
+
+
+async def events_follow(
+    tenant_id: int, run_id: int, seq: int
+) -> AsyncIterator[list[EventRow] | None]:
+    """Yield a run's events after ``seq`` in batches as they come; None when it was quiet for a heartbeat.
+
+    Ends after the batch that holds the ``finished`` event. A run that had finished by ``seq`` yields nothing.
+    """
+    async with hub.subscribe(tenant_id, f"run:{run_id}") as waker:
+        while True:
+            batch = await events_after(tenant_id, run_id, seq)
+            if batch:
+                seq = batch[-1][0]
+                yield batch
+                if any(kind == FINISHED for _, kind, _ in batch):
+                    return
+            elif await _has_ended(tenant_id, run_id):
+                return
+            if not await waker.wait(HEARTBEAT_S):
+                yield None
+
+
+async def _has_ended(tenant_id: int, run_id: int) -> bool:
+    """Tell whether there is nothing to wait for: the run is over, or gone."""
+    rows = await rows_read(
+        tenant_id, "SELECT status IN ('queued', 'running') AS active FROM runs_run WHERE id = %s",
+        (run_id,),
+    )  # fmt: skip
+    return not rows or not rows[0]["active"]
+
+
+def frame(data: str, *, seq: int | None = None, event: str = "") -> bytes:
+    """Return one server-sent event; each line of ``data`` becomes a ``data:`` line."""
+    lines = [f"event: {event}"] if event else []
+    if seq is not None:
+        lines.append(f"id: {seq}")
+    lines += [
+        f"data: {line}" for line in data.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ]
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+HEARTBEAT = b": ping\n\n"
+HELLO = f"retry: {RETRY_MS}\n\n".encode()
+
+
+async def event_frames(tenant_id: int, run_id: int, after: int) -> AsyncIterator[bytes]:
+    """Yield a run's events as JSON frames: ``event`` is the kind, ``id`` the seq; ends with ``event: end``."""
+    yield HELLO
+    seq = after
+    async for batch in events_follow(tenant_id, run_id, after):
+        if batch is None:
+            yield HEARTBEAT
+            continue
+        seq = batch[-1][0]
+        yield b"".join(
+            frame(json.dumps(data, ensure_ascii=False), seq=number, event=kind)
+            for number, kind, data in batch
+        )
+    yield frame("{}", seq=seq, event="end")
+
+
+def position_of(headers: Mapping[str, str], query: Mapping[str, str]) -> int:
+    """Return where a client wants to go on: the larger of ``Last-Event-ID`` and ``?after=``; nonsense counts as 0."""
+    best = 0
+    for text in (headers.get("Last-Event-ID") or "", query.get("after") or ""):
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            best = max(best, int(text))
+    return best

@@ -1,0 +1,56 @@
+"""A run with a job that a made-up worker holds, so that tests can play the worker, kill it and take over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from jobs.context import JobContext
+from jobs.models import Job, JobStatus
+from runs.models import Run, RunEvent
+from runs.services import run_create
+from runs.transcript import Transcript, transcript_of
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+
+
+def make_run(cast: Cast, model: str = "scripted/test", kind: str = "test.run") -> tuple[Run, Job]:
+    """Return a queued run and its queued job."""
+    with tenant_scope(cast.tenant.pk):
+        run = run_create(tenant=cast.tenant, actor=cast.actor("member"), kind=kind, model=model)
+        job = Job.objects.create(tenant=cast.tenant, kind=kind, lane="loop")
+        run.job = job
+        run.save(update_fields=["job"])
+    return run, job
+
+
+def take(job: Job, worker: str, executor: Executor | None = None) -> JobContext:
+    """Claim the job for a worker, whoever had it before (as after an expired lease)."""
+    with tenant_scope(job.tenant_id):
+        job.refresh_from_db()
+        job.status, job.worker = JobStatus.RUNNING, worker
+        job.attempts += 1
+        job.lease_expires_at = timezone.now() + timedelta(seconds=30)
+        job.save()
+    return JobContext(job, executor)
+
+
+def events_of(run: Run) -> list[tuple[int, str, dict[str, Any]]]:
+    """Return all stored events, in order."""
+    with tenant_scope(run.tenant_id):
+        rows = RunEvent.objects.filter(run=run).order_by("seq")
+        return list(rows.values_list("seq", "kind", "data"))
+
+
+def transcript(run: Run) -> Transcript:
+    """Return what a watcher sees."""
+    return transcript_of(events_of(run))
+
+
+def kinds_of(run: Run) -> Sequence[str]:
+    """Return the kinds of the stored events."""
+    return [kind for _, kind, _ in events_of(run)]

@@ -1,0 +1,376 @@
+"""A run is recorded as it happens, ends together with its job, and survives being killed at any write."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from jobs.context import JobContext, LeaseLost
+from jobs.models import Job, JobStatus
+from runs import recorder as recorder_module
+from runs.models import Run, RunStatus, RunStep, ToolCall, ToolCallStatus
+from runs.recorder import Recorder
+from runs.services import run_execute, run_stop
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.runs.support import events_of, kinds_of, make_run, take, transcript
+from toolloop.errors import AuthFailed, ProviderUnavailable
+from toolloop.messages import UserMessage
+from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
+from toolloop.tools import Toolset, tool
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HISTORY = [UserMessage("What is the duty?")]
+
+
+class Killed(BaseException):
+    """The process dies here: nothing after it runs."""
+
+
+class World:
+    """Counts what tools did outside."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+        self.sent = 0
+
+    def tools(self) -> Toolset:
+        @tool
+        async def look(query: str) -> dict[str, Any]:
+            """Look something up.
+
+            Args:
+                query: what.
+            """
+            self.looked += 1
+            return {"found": query}
+
+        @tool(side_effects=True)
+        async def send(to: str) -> str:
+            """Send a letter.
+
+            Args:
+                to: whom.
+            """
+            self.sent += 1
+            return f"sent to {to}"
+
+        return Toolset([look, send])
+
+
+SCRIPT = [
+    says(["Let me ", "look."], call("look", query="duty"), call("send", to="Ann")),
+    says(["It is ", "5 %", "."]),
+]
+
+
+def script() -> ScriptedProvider:
+    return ScriptedProvider(SCRIPT, by_history=True)
+
+
+async def execute(ctx: JobContext, run: Run, provider: Any, toolset: Toolset, **more: Any) -> Any:
+    with tenant_scope(ctx.tenant_id):
+        run = await ctx.in_db(Run.objects.get, pk=run.pk)
+        return await run_execute(
+            ctx,
+            run,
+            toolset=toolset,
+            provider=provider,
+            system="Be brief.",
+            history=HISTORY,
+            **more,
+        )
+
+
+def state(run: Run) -> tuple[Run, Job]:
+    with tenant_scope(run.tenant_id):
+        fresh = Run.objects.select_related("job").get(pk=run.pk)
+        return fresh, fresh.job
+
+
+async def test_run_is_recorded_and_ends_with_its_job(cast: Cast, lane_threads: Executor) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    world, ended = World(), []
+    finished = await execute(
+        ctx,
+        run,
+        script(),
+        world.tools(),
+        before_finish=lambda r, f: ended.append((r.answer, f.status)),
+    )
+    stored, its_job = await sync_to_async(state)(run)
+    assert finished.status == "completed"
+    assert (stored.status, its_job.status, ctx.is_complete) == ("completed", "succeeded", True)
+    assert stored.answer == "Let me look.\n\nIt is 5 %."
+    assert ended == [(stored.answer, "completed")]
+    assert stored.usage["requests"] == 2
+    assert (world.looked, world.sent) == (1, 1)
+    events = await sync_to_async(events_of)(run)
+    assert [seq for seq, _, _ in events] == list(range(1, len(events) + 1))
+    assert stored.last_seq == len(events)
+    kinds = [kind for _, kind, _ in events]
+    assert kinds[0] == "step_started"
+    assert kinds[-1] == "finished"
+    assert kinds.count("tool_started") == kinds.count("tool_finished") == 2
+    assert (await sync_to_async(transcript)(run)).text == stored.answer
+
+
+async def test_nothing_is_done_when_the_run_has_ended(cast: Cast, lane_threads: Executor) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    world = World()
+    await execute(ctx, run, script(), world.tools())
+    before = await sync_to_async(events_of)(run)
+    again = await sync_to_async(take)(job, "w2", lane_threads)
+    assert await execute(again, run, script(), world.tools()) is None
+    assert await sync_to_async(events_of)(run) == before
+    assert world.sent == 1
+
+
+async def _kill_points(
+    cast: Cast, lane: Executor, monkeypatch: pytest.MonkeyPatch, when: str
+) -> int:
+    """Kill the worker at each write in turn, before or after it is committed; resume; return how many there were."""
+    write = Recorder._write
+    write_last = Recorder._write_last
+    point = 0
+    while True:
+        run, job = await sync_to_async(make_run)(cast)
+        world, count, dead = World(), 0, False
+
+        def guarded(original: Any) -> Any:
+            def method(self: Recorder, *args: Any) -> Any:
+                nonlocal count, dead
+                if dead:
+                    raise Killed  # a dead process writes nothing, whatever task it had
+                if count == point and when == "before":
+                    dead = True
+                    raise Killed
+                count += 1
+                value = original(self, *args)
+                if count == point + 1 and when == "after":
+                    dead = True
+                    raise Killed
+                return value
+
+            return method
+
+        monkeypatch.setattr(Recorder, "_write", guarded(write))
+        monkeypatch.setattr(Recorder, "_write_last", guarded(write_last))
+        ctx = await sync_to_async(take)(job, "w1", lane)
+        died = False
+        try:
+            await execute(ctx, run, script(), world.tools())
+        except BaseException:
+            if not dead:
+                raise
+            died = True
+        monkeypatch.setattr(Recorder, "_write", write)
+        monkeypatch.setattr(Recorder, "_write_last", write_last)
+        if not died:
+            return point
+        sent_before = world.sent
+        if (await sync_to_async(state)(run))[1].status == JobStatus.RUNNING:
+            second = await sync_to_async(take)(job, "w2", lane)
+            await execute(second, run, script(), world.tools())
+        stored, its_job = await sync_to_async(state)(run)
+        assert (stored.status, its_job.status) == ("completed", "succeeded"), point
+        # What a watcher sees is the answer once, whatever was streamed twice.
+        seen = await sync_to_async(transcript)(run)
+        assert seen.text == stored.answer == "Let me look.\n\nIt is 5 %.", point
+        events = await sync_to_async(events_of)(run)
+        assert [seq for seq, _, _ in events] == list(range(1, len(events) + 1)), point
+        assert [kind for _, kind, _ in events].count("finished") == 1, point
+        assert not seen.running, point
+        assert world.sent <= 1, point
+        with tenant_scope(run.tenant_id):
+            rows = await sync_to_async(lambda r=run: list(ToolCall.objects.filter(run=r)))()
+            steps = await sync_to_async(RunStep.objects.filter(run=run).count)()
+        assert len(rows) == 2, point
+        assert steps == 2, point
+        send = next(r for r in rows if r.name == "send")
+        if sent_before and world.sent == sent_before and send.status == ToolCallStatus.UNKNOWN:
+            assert "outcome is unknown" in send.content
+        else:
+            assert send.status in {ToolCallStatus.SUCCEEDED, ToolCallStatus.UNKNOWN}
+        point += 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_run_goes_on_when_the_worker_dies_at_any_write(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    # Every delta its own write, so that there is a point between each two of them.
+    monkeypatch.setattr(recorder_module, "FLUSH_S", 0.0)
+    points = await _kill_points(cast, lane_threads, monkeypatch, when)
+    assert points >= 7
+
+
+async def test_step_is_reset_when_the_worker_dies_in_mid_text(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    provider = ScriptedProvider([hangs(after="Half an ans")])
+    task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
+    while "text" not in await sync_to_async(kinds_of)(run):
+        await asyncio.sleep(0.01)
+    task.cancel()  # what a draining worker does; the job goes back to the queue
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert provider.open_streams == 0
+    second = await sync_to_async(take)(job, "w2", lane_threads)
+    await execute(second, run, ScriptedProvider([says("Whole.")]), Toolset())
+    events = await sync_to_async(events_of)(run)
+    assert [kind for _, kind, _ in events] == [
+        "step_started", "text", "step_reset", "step_started", "text", "finished",
+    ]  # fmt: skip
+    assert (await sync_to_async(transcript)(run)).text == "Whole."
+
+
+async def test_old_worker_writes_nothing_when_its_job_was_taken_over(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    first = await sync_to_async(take)(job, "w1", lane_threads)
+    gate = asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await gate.wait()
+        return "late"
+
+    slow = asyncio.create_task(
+        execute(first, run, ScriptedProvider([calls(call("wait")), says("Old.")]), Toolset([wait]))
+    )
+    while "tool_started" not in await sync_to_async(kinds_of)(run):
+        await asyncio.sleep(0.01)
+    second = await sync_to_async(take)(job, "w2", lane_threads)
+    gate.set()  # the tool is idempotent: the second worker runs it again and gets its answer
+    await execute(second, run, ScriptedProvider([says("New.")]), Toolset([wait]))
+    with pytest.raises(LeaseLost):
+        await slow
+    stored, its_job = await sync_to_async(state)(run)
+    assert stored.answer == "New."
+    assert (its_job.worker, its_job.status) == ("w2", JobStatus.SUCCEEDED)
+    events = await sync_to_async(events_of)(run)
+    assert [seq for seq, _, _ in events] == list(range(1, len(events) + 1))
+
+
+@pytest.mark.parametrize("listening", [True, False])
+async def test_stop_takes_less_than_a_second_and_keeps_the_text(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, listening: bool
+) -> None:
+    if not listening:
+        monkeypatch.setattr("runs.hub.CHANNEL", "nobody_listens_here")
+        monkeypatch.setattr("runs.hub.LoopHub.is_listening", False)
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    provider = ScriptedProvider([hangs(after="As far as ")])
+    task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
+    while "text" not in await sync_to_async(kinds_of)(run):
+        await asyncio.sleep(0.01)
+
+    def ask() -> None:
+        with tenant_scope(cast.tenant.pk):
+            run_stop(tenant=cast.tenant, actor=cast.actor("member"), run=run)
+
+    began = asyncio.get_running_loop().time()
+    await sync_to_async(ask)()
+    finished = await asyncio.wait_for(task, 2)
+    assert asyncio.get_running_loop().time() - began < (0.3 if listening else 1.0)
+    assert finished.status == "stopped"
+    assert provider.open_streams == 0
+    stored, its_job = await sync_to_async(state)(run)
+    assert (stored.status, stored.answer) == ("stopped", "As far as ")
+    assert its_job.status == JobStatus.SUCCEEDED
+
+
+async def test_run_ends_at_once_when_it_is_stopped_in_the_queue(cast: Cast) -> None:
+    run, _ = await sync_to_async(make_run)(cast)
+
+    def ask() -> None:
+        with tenant_scope(cast.tenant.pk):
+            run_stop(tenant=cast.tenant, actor=cast.actor("member"), run=run)
+
+    await sync_to_async(ask)()
+    await sync_to_async(ask)()  # twice is the same as once
+    stored, its_job = await sync_to_async(state)(run)
+    assert (stored.status, its_job.status) == (RunStatus.STOPPED, JobStatus.CANCELLED)
+    assert await sync_to_async(kinds_of)(run) == ["finished"]
+
+
+async def test_failure_is_stored_with_its_reason(cast: Cast, lane_threads: Executor) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    await execute(
+        ctx, run, ScriptedProvider([fails(AuthFailed("bad key"), after="Some ")]), Toolset()
+    )
+    stored, its_job = await sync_to_async(state)(run)
+    assert (stored.status, stored.error_code, stored.error_message) == (
+        "failed", "auth_failed", "bad key",
+    )  # fmt: skip
+    assert stored.answer == "Some "
+    assert its_job.status == JobStatus.SUCCEEDED
+
+
+async def test_text_is_not_doubled_when_the_provider_is_asked_again(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    provider = ScriptedProvider(
+        [fails(ProviderUnavailable("gone", retry_after_s=0.2), after="It is "), says("It is 5 %.")]
+    )
+    await execute(ctx, run, provider, Toolset())
+    assert "step_reset" in await sync_to_async(kinds_of)(run)
+    assert (await sync_to_async(transcript)(run)).text == "It is 5 %."
+
+
+async def test_what_postgres_refuses_is_replaced_when_a_model_writes_it(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+
+    @tool
+    async def odd(value: str) -> dict[str, Any]:
+        """Give odd things back.
+
+        Args:
+            value: any.
+        """
+        return {"text": "a\x00b\ud800", "number": float("inf")}
+
+    provider = ScriptedProvider(
+        [says("nul \x00 half \udc00", call("odd", value="\x00"), call("x" * 300)), says("end")]
+    )
+    await execute(ctx, run, provider, Toolset([odd]))
+    stored, _ = await sync_to_async(state)(run)
+    assert stored.status == "completed"
+    assert stored.answer == "nul \ufffd half \ufffd\n\nend"
+
+
+async def test_deltas_are_coalesced_and_the_first_is_written_at_once(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+    words = [f"w{i} " for i in range(100)]
+    provider = ScriptedProvider([says(words, chunk_delay_s=0.005)])
+    task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
+    while "text" not in await sync_to_async(kinds_of)(run):
+        await asyncio.sleep(0.005)
+    first = (await sync_to_async(events_of)(run))[1]
+    assert len(first[2]["text"]) < 40
+    await task
+    texts = [d["text"] for _, k, d in await sync_to_async(events_of)(run) if k == "text"]
+    assert "".join(texts) == "".join(words)
+    assert 3 <= len(texts) <= 20
