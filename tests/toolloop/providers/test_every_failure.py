@@ -286,3 +286,12 @@ async def test_http_client_is_closed_with_the_adapter(wire: Wire) -> None:
     provider = make_provider(wire.name, api_key=KEY, http_client=client, **wire.settings)
     await provider.aclose()
     assert client.is_closed
+
+
+@every_wire
+async def test_absent_host_is_noticed_long_before_the_time_limit(wire: Wire) -> None:
+    recorder = Recorder(wire.encode(Script(text=["x"])))
+    await play(wire.provider(recorder), wire.request(timeout_s=600))
+    timeout = recorder.requests[0].extensions["timeout"]
+    assert timeout["connect"] <= 10
+    assert timeout["read"] == 600
