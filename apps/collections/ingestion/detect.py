@@ -41,6 +41,8 @@ _BY_SUFFIX = {
     ".tsv": CSV,
 }
 
+SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX)
+
 # Content we can name but not read; the message says the name so that the owner knows what to convert.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),

@@ -1,0 +1,102 @@
+"""What the commands share: find a workspace and a collection by name, and see ingestion through to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from apps.collections.models import Collection, Document, DocumentStatus
+from jobs.context import LeaseLost
+from jobs.models import JobStatus
+from jobs.runner import run_here
+from jobs.selectors import worker_seen_at
+from tenancy.models import Tenant
+from web.health import WORKER_FRESH_S
+
+POLL_S = 0.3
+
+
+def tenant_named(slug: str) -> Tenant:
+    """Return an active tenant. Raises CommandError that names those there are."""
+    tenant = Tenant.objects.filter(slug=slug, is_active=True).first()
+    if tenant is None:
+        known = ", ".join(Tenant.objects.filter(is_active=True).values_list("slug", flat=True)[:20])
+        raise CommandError(f"There is no workspace “{slug}”. Known: {known or 'none yet'}.")
+    return tenant
+
+
+def collection_named(tenant: Tenant, name: str) -> Collection | None:
+    """Return a tenant's collection by name (any case) or id; the caller is in the tenant's scope."""
+    rows = Collection.objects.filter(tenant=tenant).select_related("space")
+    found: Collection | None = rows.filter(name__iexact=name.strip()).first()
+    if found is None and name.isdecimal():
+        found = rows.filter(pk=int(name)).first()
+    return found
+
+
+def is_worker_alive() -> bool:
+    """Tell whether a worker command has shown itself lately."""
+    seen = worker_seen_at()
+    return seen is not None and timezone.now() - seen < timedelta(seconds=WORKER_FRESH_S)
+
+
+def ingestion_finish(
+    tenant: Tenant,
+    documents: Sequence[int],
+    *,
+    on_change: Callable[[Document], None],
+    timeout_s: float,
+) -> list[Document]:
+    """Wait until documents are ready, failed or cancelled, doing their work here while no worker is alive.
+
+    Args:
+        documents: their ids; the caller is in the tenant's scope.
+        on_change: called with a document's row again and again.
+        timeout_s: for all of them together.
+
+    Returns:
+        The rows as they ended, in the order given.
+
+    Raises:
+        CommandError: the time is over; the work goes on in the background.
+    """
+    deadline = time.monotonic() + timeout_s
+    waiting = list(documents)
+    while waiting:
+        if not is_worker_alive():
+            _run_next(tenant, waiting)
+        rows = {d.pk: d for d in Document.objects.filter(tenant=tenant, pk__in=waiting)}
+        for row in rows.values():
+            on_change(row)
+        waiting = [pk for pk in waiting if pk in rows and rows[pk].is_active]
+        if not waiting:
+            break
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"{len(waiting)} documents are not done after {timeout_s:.0f} s. They stay queued; the worker goes "
+                "on with them."
+            )
+        time.sleep(POLL_S)
+    by_id = Document.objects.filter(tenant=tenant).in_bulk(list(documents))
+    return [by_id[pk] for pk in documents if pk in by_id]
+
+
+def _run_next(tenant: Tenant, waiting: Sequence[int]) -> None:
+    queued = (
+        Document.objects.filter(
+            tenant=tenant, pk__in=waiting, status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
+            job__status=JobStatus.QUEUED, job__run_after__lte=timezone.now(),
+        )
+        .order_by("pk")
+        .values_list("job_id", flat=True)
+        .first()
+    )  # fmt: skip
+    if queued is not None:
+        try:
+            run_here(tenant.pk, queued)
+        except LeaseLost:
+            return  # a worker came up meanwhile and has it
