@@ -10,7 +10,7 @@ import hmac
 import re
 import secrets
 
-_KEY = re.compile(r"^gw_([a-z0-9]{10})_([A-Za-z0-9_-]{43})$")
+_KEY = re.compile(r"^gw_([a-z0-9]{10})_([A-Za-z0-9_-]{43})\Z")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 

@@ -17,7 +17,7 @@ from basics.errors import DomainError
 from tenancy.origin import origin_scope
 from web.errors import error_response
 
-_SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}$")
+_SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}\Z")
 
 
 def client_ip(request: HttpRequest) -> str:

@@ -12,7 +12,7 @@ from tenancy.scope import tenant_scope
 from tenancy.selectors import may_create_tenant, user_actor
 from tenancy.services.audit import audit_record
 
-_SLUG = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$")
+_SLUG = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z")
 
 
 @transaction.atomic
