@@ -4,3 +4,7 @@ from config.settings.base import *  # noqa: F403
 
 SESSION_COOKIE_NAME = "groundwork_session"
 CSRF_COOKIE_NAME = "groundwork_csrf"
+
+# Static files straight from static/ and the apps, without a collectstatic that could be forgotten.
+WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = None

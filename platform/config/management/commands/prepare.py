@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command, get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from config.demo import EMAIL, OTHER_EMAIL, demo_password
 from tenancy.database.base import as_login_role
 
 
@@ -32,10 +34,20 @@ class Command(BaseCommand):
             self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
         if "embedder_prepare" in commands:
             self._call("preparing the embedder's model", "embedder_prepare")
-        if not options["no_demo"] and "seed_demo" in commands:
-            self._call("seeding the demo", "seed_demo")
+        sign_in = settings.DATA_DIR / "run" / "sign_in.txt"  # `up` shows it
+        if options["no_demo"]:
+            sign_in.unlink(missing_ok=True)
+            return
+        self._call("seeding the demo", "seed_demo")
+        sign_in.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sign_in.write_text(
+            f"Sign in as {EMAIL} or {OTHER_EMAIL} (two workspaces); password of both: "
+            f"{demo_password(settings.DATA_DIR)}\n",
+            encoding="utf-8",
+        )
+        sign_in.chmod(0o600)
 
     def _call(self, what: str, command: str, **options: Any) -> None:
         self.stdout.write(what)
         self.stdout.flush()
-        call_command(command, skip_checks=True, **options)
+        call_command(command, **options)
