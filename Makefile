@@ -72,5 +72,5 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 	@touch $@
 
 $(VENV)/.model: $(VENV)/.runtime
-	@if test -f apps/collections/management/commands/embedder_prepare.py; then $(PY) manage.py embedder_prepare; fi
+	@$(PY) manage.py embedder_prepare
 	@touch $@

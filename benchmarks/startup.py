@@ -98,6 +98,10 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="groundwork-startup-"))
     folder.chmod(0o711)
     try:
+        subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), "embedder_prepare"],
+            env={**os.environ, "GROUNDWORK_DATA_DIR": str(folder / "var")}, check=True,
+        )  # fmt: skip
         first = Run(folder / "var")
         print(f"first start    {first.ready_s:6.2f} s   (bar: 20)")
         time.sleep(5)

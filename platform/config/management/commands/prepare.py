@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -23,7 +23,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        commands = get_commands()
         with as_login_role():
             executor = MigrationExecutor(connection)
             pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
@@ -32,8 +31,7 @@ class Command(BaseCommand):
         self._call(what, "migrate", interactive=False, verbosity=0)
         if hasattr(staticfiles_storage, "manifest_name"):  # served from STATIC_ROOT, hashed names
             self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
-        if "embedder_prepare" in commands:
-            self._call("preparing the embedder's model", "embedder_prepare")
+        self._call("preparing the embedder's model", "embedder_prepare")
         sign_in = settings.DATA_DIR / "run" / "sign_in.txt"  # `up` shows it
         if options["no_demo"]:
             sign_in.unlink(missing_ok=True)
