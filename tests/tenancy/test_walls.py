@@ -115,10 +115,15 @@ def test_reference_is_refused_when_it_points_into_another_tenant(cast: Cast) -> 
 @pytest.mark.django_db
 def test_scope_is_right_again_after_a_rollback_inside_it(cast: Cast) -> None:
     make_collection(cast.tenant)
-    with tenant_scope(cast.tenant.pk):
-        with pytest.raises(KeyError), transaction.atomic(), platform_scope():
+
+    def look_and_fail() -> None:
+        with transaction.atomic(), platform_scope():
             assert Collection.objects.count() == 1
             raise KeyError
+
+    with tenant_scope(cast.tenant.pk):
+        with pytest.raises(KeyError):
+            look_and_fail()
         assert Collection.objects.count() == 1
     assert Collection.objects.count() == 0
 
