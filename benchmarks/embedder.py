@@ -1,7 +1,7 @@
 """How fast and how exact is the local embedder? Chunks of 256 tokens per CPU-second, cosine to fp32, query time.
 
 Run: python benchmarks/embedder.py [--data DIR] [--chunks N]. One thread, real text, warmed up; CPU time of the process.
-Bars: 25 chunks per CPU-second at a mean cosine of .99 to fp32.
+Bars: 25 chunks per CPU-second, every chunk at a cosine of .99 or better to fp32.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def main() -> int:
     for key, value in result.items():
         print(f"{key:24}{value:10.3f}")
     passed = (
-        result["chunks_per_cpu_second"] >= CHUNKS_PER_CPU_SECOND and result["cosine_mean"] >= COSINE
+        result["chunks_per_cpu_second"] >= CHUNKS_PER_CPU_SECOND and result["cosine_min"] >= COSINE
     )
     print("bars met" if passed else "BARS MISSED")
     write_result("embedder", {**result, "passed": passed})

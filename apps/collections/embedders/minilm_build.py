@@ -23,6 +23,9 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 LAYERS, HEADS, DIMS = 6, 12, 384
 LAYER_NORM_EPSILON = 1e-12
 _FUSED = "com.microsoft"
+# One product stays in fp32: quantised, the third layer's alone costs a fifth of the distance to fp32 (cosine of the
+# worst chunk .9892 with it, .9920 without; 28 chunks a second either way).
+_KEPT_EXACT = ["2.narrow"]
 
 
 class WeightsError(Exception):
@@ -83,6 +86,7 @@ def build(target: Path, precision: str, weights: Path | None = None) -> None:
             weight_type=QuantType.QInt8,
             per_channel=True,
             op_types_to_quantize=["MatMul", "Attention"],
+            nodes_to_exclude=_KEPT_EXACT,
             extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
         )
 
@@ -148,7 +152,8 @@ class _Graph:
     ) -> str:
         from onnx import helper
 
-        self._nodes.append(helper.make_node(op, inputs, outputs, domain=domain, **attributes))
+        node = helper.make_node(op, inputs, outputs, name=outputs[0], domain=domain, **attributes)
+        self._nodes.append(node)
         return outputs[0]
 
     def _embeddings(self) -> str:

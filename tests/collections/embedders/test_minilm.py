@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory) -> Path:
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     prepare_model(folder)
     return folder
@@ -53,7 +54,7 @@ def test_int8_stays_close_to_fp32(models, embedder):
     full = MiniLmEmbedder(models, precision="fp32")
     texts = [text for text in TEXTS if len(text) > 20]
     cosine = (embedder.embed_documents(texts) * full.embed_documents(texts)).sum(axis=1)
-    assert cosine.min() >= 0.98
+    assert cosine.min() >= 0.985
     assert cosine.mean() >= 0.99
     assert full.space != embedder.space
 
@@ -198,7 +199,7 @@ def _environment() -> dict[str, str]:
     return {"PYTHONPATH": path, "PATH": os.environ["PATH"]}
 
 
-def _reference(text: str) -> np.ndarray:
+def _reference(text: str) -> Any:
     """Run BERT by the book in float64."""
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
@@ -212,15 +213,15 @@ def _reference(text: str) -> np.ndarray:
     tokenizer.no_padding()
     ids = tokenizer.encode(text).ids
 
-    def norm(x: np.ndarray, name: str) -> np.ndarray:
+    def norm(x: Any, name: str) -> Any:
         mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
         scaled = (x - mean) / np.sqrt(var + 1e-12)
         return scaled * weights[name + ".weight"] + weights[name + ".bias"]
 
-    def dense(x: np.ndarray, name: str) -> np.ndarray:
+    def dense(x: Any, name: str) -> Any:
         return x @ weights[name + ".weight"].T + weights[name + ".bias"]
 
-    def gelu(x: np.ndarray) -> np.ndarray:
+    def gelu(x: Any) -> Any:
         from math import erf
 
         return 0.5 * x * (1 + np.vectorize(erf)(x / np.sqrt(2)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import httpx2
 import numpy as np
 import pytest
 
-from apps.collections.embedders import base
 from apps.collections.embedders.base import EmbeddingError, batches_of, call_with_retry
 from apps.collections.embedders.google import GoogleEmbedder
 from apps.collections.embedders.openai import OpenAiEmbedder
@@ -51,7 +51,7 @@ class Service:
         )
 
     @property
-    def bodies(self) -> list[dict]:
+    def bodies(self) -> list[dict[str, Any]]:
         return [json.loads(request.content) for request in self.requests]
 
 
@@ -79,7 +79,6 @@ MAKERS = [openai_with, google_with]
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
     waits: list[float] = []
-    monkeypatch.setattr(base.time, "sleep", waits.append)
     # The default argument was bound at import; calls go through it.
     monkeypatch.setitem(call_with_retry.__kwdefaults__, "sleep", waits.append)
     return waits
@@ -155,7 +154,7 @@ def openai_error(status: int, code: str = "", **headers: str) -> httpx2.Response
 
 
 def google_error(
-    status: int, message: str = "said no", details: list | None = None
+    status: int, message: str = "said no", details: list[Any] | None = None
 ) -> httpx2.Response:
     body = {"error": {"code": status, "message": message, "status": "X", "details": details or []}}
     return httpx2.Response(status, json=body)
