@@ -20,7 +20,7 @@ run: install ## Database, web server and worker; prints where to go (ARGS="--por
 	@exec $(PY) manage.py up --with-parent $(ARGS)
 
 test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTEST_ARGS="-k name")
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS) $(TESTS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 
 check: install-dev ## Lint, types, import layers, Django's checks, migrations, API schema
 	$(BIN)/ruff check .

@@ -35,8 +35,11 @@ def make_cast() -> Cast:
     """Return a fresh cast."""
     tenant, other = make_tenant(), make_tenant()
     return Cast(
-        tenant,
-        *(make_member(tenant, r) for r in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER)),
-        other,
-        make_member(other, Role.OWNER),
+        tenant=tenant,
+        owner=make_member(tenant, Role.OWNER),
+        admin=make_member(tenant, Role.ADMIN),
+        member=make_member(tenant, Role.MEMBER),
+        viewer=make_member(tenant, Role.VIEWER),
+        other_tenant=other,
+        outsider=make_member(other, Role.OWNER),
     )

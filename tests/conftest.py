@@ -23,14 +23,15 @@ def pytest_configure(config: pytest.Config) -> None:
     server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]))
     server.start()
     os.environ["DATABASE_URL"] = server.url
-    config.add_cleanup(server.stop)
+    config.add_cleanup(lambda: (server.stop(), None)[1])
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Point Django at the database that ``pytest_configure`` started (settings were read before it)."""
-    from config import env
     from django.db import connections
+
+    from config import env
 
     chosen = env.database_settings(os.environ["DATABASE_URL"], pool=False)
     settings = connections["default"].settings_dict

@@ -3,8 +3,8 @@
 It speaks real HTTP and server-sent events on loopback, so that adapters, retries and stops run for real. What it does is
 named by the model, so that one server serves every test at once:
 
-``fake-<options>`` with options joined by dashes: ``search`` (first calls search_documents, then answers with a citation
-of what it found), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
+``fake-<options>`` with options joined by dashes: ``search`` or ``search<N>`` (first calls search_documents once or N
+times, one call a turn, then answers with a citation of what it found), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
 ``cut`` (drops the connection in mid-answer).
 
@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-WORDS = (
+WORDS = (  # noqa: SIM905 - prose reads better than a list
     "The duty applies to every entry on or after the date named in the notice and stays in force "
     "until it is changed by another one so importers should keep proof of origin at hand"
 ).split()
@@ -38,9 +38,7 @@ class FakeProvider:
         """Listen on loopback; port 0 picks a free one."""
         return await asyncio.start_server(self._connection, "127.0.0.1", port, backlog=512)
 
-    async def _connection(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while head := await self._head(reader):
                 method, path, length = head
@@ -94,7 +92,8 @@ class FakeProvider:
             return True
         await asyncio.sleep(number("think", 0) / 1000)
         results = [m for m in body["messages"] if m["role"] == "tool"]
-        wants_tool = "search" in options and not results and body.get("tools")
+        rounds = 1 if "search" in options else number("search", 0)
+        wants_tool = len(results) < rounds and body.get("tools")
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
@@ -114,7 +113,9 @@ class FakeProvider:
                 self._event(writer, body, {"role": "assistant", "tool_calls": [call]})
                 self._event(writer, body, {}, finish="tool_calls")
             else:
-                found = re.findall(r'"(c\d+)"', json.dumps([r["content"] for r in results]).replace('\\"', '"'))
+                found = re.findall(
+                    r'"(c\d+)"', json.dumps([r["content"] for r in results]).replace('\\"', '"')
+                )
                 count = number("words", 20)
                 for index in range(count):
                     word = WORDS[index % len(WORDS)] + " "

@@ -97,7 +97,9 @@ class JobContext:
     def complete(self) -> None:
         """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""
         if not connection.in_atomic_block:
-            raise RuntimeError("JobContext.complete() belongs into the transaction of the last write")
+            raise RuntimeError(
+                "JobContext.complete() belongs into the transaction of the last write"
+            )
         ended = self._own().update(
             status=JobStatus.SUCCEEDED, finished_at=timezone.now(), lease_expires_at=None
         )
@@ -121,7 +123,7 @@ class JobContext:
         return await loop.run_in_executor(self._executor, lambda: context.run(call))
 
     def _own(self) -> models.QuerySet[Job]:
-        return Job.objects.filter(  # type: ignore[no-any-return]
+        return Job.objects.filter(
             pk=self.job_id, worker=self.worker, attempts=self.attempt, status=JobStatus.RUNNING
         )
 

@@ -31,7 +31,9 @@ class Job(TenantModel):
     lane = models.CharField(max_length=4, default="cpu")
     status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED)
     dedupe_key = models.CharField(max_length=120, blank=True)
-    topic = models.CharField(max_length=60, blank=True, help_text="Channel that is told about progress.")
+    topic = models.CharField(
+        max_length=60, blank=True, help_text="Channel that is told about progress."
+    )
     user_id = models.BigIntegerField(null=True, help_text="On whose behalf it runs.")
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=3)
@@ -61,7 +63,11 @@ class Job(TenantModel):
             ),
         ]
         indexes = [
-            models.Index(fields=["status", "run_after"], name="job_queue", condition=models.Q(status="queued")),
+            models.Index(
+                fields=["status", "run_after"],
+                name="job_queue",
+                condition=models.Q(status="queued"),
+            ),
             models.Index(
                 fields=["lease_expires_at"], name="job_leases", condition=models.Q(status="running")
             ),

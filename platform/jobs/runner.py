@@ -51,9 +51,7 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     """
     now = timezone.now()
     with tenant_scope(tenant_id):
-        taken = Job.objects.filter(
-            pk=job_id, status=JobStatus.QUEUED, run_after__lte=now
-        ).update(
+        taken = Job.objects.filter(pk=job_id, status=JobStatus.QUEUED, run_after__lte=now).update(
             status=JobStatus.RUNNING,
             worker=worker_name(),
             attempts=F("attempts") + 1,
@@ -221,7 +219,9 @@ def _cpu_slot() -> Iterator[bool]:
         yield True
         return
     for number in range(max(1, settings.Q_CLUSTER["workers"] - 1)):
-        handle = os.open(slot_folder / f"cpu-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(
+            slot_folder / f"cpu-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -64,7 +64,7 @@ def job_enqueue(
                 with transaction.atomic():
                     job = Job.objects.create(**fields)
             except IntegrityError:  # another transaction was first
-                return active.get()  # type: ignore[no-any-return]
+                return active.get()
         wake(job)
     return job
 

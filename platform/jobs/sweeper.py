@@ -35,9 +35,11 @@ def sweep(limit: int = 100) -> int:
             _take_back(pk)
     for row in waiting:
         with tenant_scope(row.tenant_id), transaction.atomic():
-            job = Job.objects.select_for_update(skip_locked=True).filter(
-                pk=row.pk, status=JobStatus.QUEUED
-            ).first()
+            job = (
+                Job.objects.select_for_update(skip_locked=True)
+                .filter(pk=row.pk, status=JobStatus.QUEUED)
+                .first()
+            )
             if job is not None:
                 job.woken_at = timezone.now()
                 job.save(update_fields=["woken_at"])
@@ -55,7 +57,9 @@ def _take_back(pk: int) -> None:
         )
         if job is None:
             return
-        log.warning("job_worker_lost", job=pk, kind=job.kind, worker=job.worker, attempt=job.attempts)
+        log.warning(
+            "job_worker_lost", job=pk, kind=job.kind, worker=job.worker, attempt=job.attempts
+        )
         if job.cancel_requested_at is not None:
             job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif job.attempts >= job.max_attempts:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from apps.collections.models import Collection, Document
 from tenancy.database.base import as_login_role
-from tenancy.models import AuditEvent
+from tenancy.models import AuditEvent, TenantModel
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.walls import constraint_name, tenant_foreign_keys, tenant_models
 from tests.cast import Cast
@@ -16,7 +18,7 @@ from tests.factories import make_collection
 MODELS = tenant_models()
 
 
-def _fetch(sql: str, *params: object) -> list[tuple[object, ...]]:
+def _fetch(sql: str, *params: str) -> list[tuple[Any, ...]]:
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(sql, params)
         return list(cursor.fetchall())
@@ -24,7 +26,7 @@ def _fetch(sql: str, *params: object) -> list[tuple[object, ...]]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
-def test_every_tenant_table_is_walled(model: type) -> None:
+def test_every_tenant_table_is_walled(model: type[TenantModel]) -> None:
     table = model._meta.db_table
     assert _fetch(
         "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = %s::regclass", table
@@ -38,7 +40,7 @@ def test_every_tenant_table_is_walled(model: type) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
-def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: type) -> None:
+def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: type[TenantModel]) -> None:
     for field in model._meta.local_fields:
         target = field.related_model
         if target in MODELS:

@@ -48,18 +48,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _close(self) -> None:
         self._applied = None
-        super()._close()
+        super()._close()  # type: ignore[misc]
 
     def _rollback(self) -> None:
         # set_config is transactional: a rollback undoes it without telling us.
         self._applied = None
-        super()._rollback()
+        super()._rollback()  # type: ignore[misc]
 
     def _savepoint_rollback(self, sid: str) -> None:
         # Runs inside an aborted transaction, where any statement before ROLLBACK TO would fail.
         self._in_savepoint_rollback = True
         try:
-            super()._savepoint_rollback(sid)
+            super()._savepoint_rollback(sid)  # type: ignore[misc]
         finally:
             self._in_savepoint_rollback = False
             self._applied = None
