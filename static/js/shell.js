@@ -73,8 +73,8 @@ function openPalette() {
 function go(option) {
   if (!option) return;
   palette.close();
-  if (option.dataset.key) press(option.dataset.key);
-  else location.assign(option.dataset.href);
+  if (option.dataset.key && press(option.dataset.key)) return; // this page has the command itself
+  if (option.dataset.href) location.assign(option.dataset.href);
 }
 if (palette) {
   // Opened by a button, by a key or by a link: one place notices.
