@@ -43,12 +43,13 @@ def rows_copy(
     names = ", ".join(f'"{name}"' for name in columns)
     fields = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     values = ", ".join((convert or {}).get(name, f'"{name}"') for name in columns)
+    connection.ensure_connection()
+    _know_vectors(connection.connection)  # before the cursor is made: it copies the connection's types
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE {stage} ({fields}) ON COMMIT DROP")
         for name, kind in columns.items():
             if kind in ("halfvec", "sparsevec"):
                 cursor.execute(f'ALTER TABLE {stage} ALTER "{name}" SET STORAGE PLAIN')
-        _know_vectors(cursor.connection)
         with cursor.copy(f"COPY {stage} ({names}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(list(columns.values()))
             for row in rows:
