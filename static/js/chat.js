@@ -118,6 +118,14 @@ document.addEventListener("click", (e) => {
   else form.elements.model?.showPicker?.();
 });
 
+// --- what kind of answer to expect, from the chosen model ----------------------------------------
+function hint() {
+  const extractive = form.elements.model.selectedOptions[0]?.hasAttribute("data-extractive") ?? false;
+  for (const el of document.querySelectorAll("[data-hint]")) el.hidden = (el.dataset.hint === "extractive") !== extractive;
+}
+form.elements.model.addEventListener("change", hint);
+hint();
+
 // --- following: only while at the end; any upward move of the reader ends it at once -----------
 const jump = $("jump");
 let follow = true, ours = -1;
