@@ -15,6 +15,7 @@ _BLANK_NOTE_MAX = 400
 _RUNNING_SHARE = 0.5  # of the pages
 _RUNNING_MIN_PAGES = 4
 _EDGE_LINES = 3
+_MAX_LINE = 300
 
 _BLANK_NOTE = re.compile(
     r"\b(?:page|sheet)?\s*(?:is\s+)?(?:intentionally|deliberately)\s+(?:left\s+)?blank\b", re.I
@@ -68,7 +69,7 @@ def junk_reason(page: PageText, running: frozenset[str] = frozenset()) -> JunkRe
         page: the page.
         running: keys of lines that repeat at the edges of many pages (``mark_junk`` finds them).
     """
-    lines = [line.strip() for line in page.text.split("\n") if line.strip()]
+    lines = [_short(line.strip()) for line in page.text.split("\n") if line.strip()]
     text = " ".join(lines)
     if len(text) <= _BLANK_NOTE_MAX and _BLANK_NOTE.search(text):
         return JunkReason.INTENTIONALLY_BLANK
@@ -82,6 +83,11 @@ def junk_reason(page: PageText, running: frozenset[str] = frozenset()) -> JunkRe
     if _is_index(own):
         return JunkReason.INDEX
     return None
+
+
+def _short(line: str) -> str:
+    """Keep both ends of a line: the rules look there, and their patterns must not meet a line without end."""
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE // 2] + line[-_MAX_LINE // 2 :]
 
 
 def _is_contents(lines: list[str]) -> bool:

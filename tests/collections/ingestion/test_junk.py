@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from apps.collections.ingestion.junk import junk_reason, mark_junk
@@ -60,3 +62,10 @@ def test_page_stays_when_it_alone_holds_a_code():
 
 def test_all_pages_stay_when_all_would_go():
     assert [p.junk for p in mark_junk([page("Short note."), page("Bye.", 2)])] == [None, None]
+
+
+def test_page_is_judged_quickly_when_a_line_never_ends():
+    started = time.process_time()
+    for line in (". " * 100_000 + "!", "a " * 100_000 + "!", "word, 1" * 30_000 + "."):
+        assert junk_reason(page("Contents\n" + f"{line}\n" * 5)) is None
+    assert time.process_time() - started < 2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import docx
 import pytest
 
@@ -190,3 +192,30 @@ def test_real_office_file_is_read_without_loss(name):
 def test_real_csv_is_one_table(name, delimiter):
     document = document_extract(shared_file("office-docling-gt", name), name=name)
     assert document.metadata == {"delimiter": delimiter, "records": 6, "columns": 12}
+
+
+def test_structure_is_found_quickly_when_markdown_is_hostile():
+    text = (
+        "# Title "
+        + " " * 200_000
+        + "#x\n"
+        + "[[" * 100_000
+        + "\n"
+        + "| " * 100_000
+        + "\n"
+        + "```\n"
+    )
+    started = time.process_time()
+    headings, regions = markdown_structure(text)
+    assert time.process_time() - started < 2
+    assert headings[0].title == "Title"
+    assert [r.kind for r in regions] == ["code"]
+
+
+def test_parts_are_cut_between_records_when_csv_is_large(tmp_path):
+    rows = "".join(f'{i},"name, {i}",{i}.50\n' for i in range(60_000))
+    document = extracted(tmp_path, "a.csv", "id,what,price\n" + rows)
+    assert len(document.pages) > 20
+    assert all(page.text.startswith(("id,", *"0123456789")) for page in document.pages)
+    assert all(page.text.endswith(".50\n") for page in document.pages)
+    assert sum(len(r.row_starts) for r in document.regions) == 60_001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -116,37 +117,49 @@ def split_parts(text: str, headings: list[Heading], regions: list[Region]) -> It
             text=text[start:end],
             headings=tuple(
                 Heading(h.title, h.level, h.char_start - start, h.char_end - start)
-                for h in headings
-                if start <= h.char_start < end
+                for h in _between(headings, start, end)
             ),
-            regions=tuple(
-                clipped for r in regions if (clipped := _clip(r, start, end)) is not None
-            ),
+            regions=tuple(_clip(r, start, end) for r in _overlapping(regions, start, end)),
         )
 
 
 def _cuts(text: str, headings: list[Heading], regions: list[Region]) -> Iterator[int]:
-    starts = sorted({h.char_start for h in headings})
     position = 0
     while len(text) - position > PART_CHARS * 1.5:
         low, high = position + PART_CHARS // 2, position + PART_CHARS
         inside = _region_lookup(regions, low, high)
-        heads = [s for s in starts if low <= s < high and not inside(s)]
+        heads = [h.char_start for h in _between(headings, low, high) if not inside(h.char_start)]
         position = heads[-1] if heads else _line_cut(text, low, high, inside)
         yield position
 
 
+def _between(headings: list[Heading], start: int, end: int) -> list[Heading]:
+    low = bisect_left(headings, start, key=lambda h: h.char_start)
+    return headings[low : bisect_left(headings, end, key=lambda h: h.char_start)]
+
+
+def _overlapping(regions: list[Region], start: int, end: int) -> list[Region]:
+    # Regions are in order and do not overlap, so their ends are in order too.
+    low = bisect_left(regions, start + 1, key=lambda r: r.char_end)
+    return regions[low : bisect_left(regions, end, key=lambda r: r.char_start)]
+
+
 def _region_lookup(regions: list[Region], low: int, high: int) -> Callable[[int], bool]:
-    near = [r for r in regions if r.char_end > low and r.char_start < high]
+    near = _overlapping(regions, low, high)
 
     def inside(offset: int) -> bool:
         return any(
             r.char_start < offset < r.char_end
-            and not (offset in r.row_starts and offset >= r.body_start)
+            and (offset < r.body_start or not _is_row_start(r, offset))
             for r in near
         )
 
     return inside
+
+
+def _is_row_start(region: Region, offset: int) -> bool:
+    i = bisect_left(region.row_starts, offset)
+    return i < len(region.row_starts) and region.row_starts[i] == offset
 
 
 def _line_cut(text: str, low: int, high: int, inside: Callable[[int], bool]) -> int:
@@ -159,15 +172,16 @@ def _line_cut(text: str, low: int, high: int, inside: Callable[[int], bool]) -> 
     return high
 
 
-def _clip(region: Region, start: int, end: int) -> Region | None:
+def _clip(region: Region, start: int, end: int) -> Region:
     low, high = max(region.char_start, start), min(region.char_end, end)
-    if low >= high:
-        return None
+    rows = region.row_starts[
+        bisect_left(region.row_starts, low) : bisect_left(region.row_starts, high)
+    ]
     return Region(
         kind=region.kind,
         char_start=low - start,
         char_end=high - start,
-        row_starts=tuple(row - start for row in region.row_starts if low <= row < high),
+        row_starts=tuple(row - start for row in rows),
         body_start=max(region.body_start, low) - start,
         header=region.header,
     )

@@ -11,7 +11,8 @@ from apps.collections.ingestion.readers.base import Reading, read_text, split_pa
 from apps.collections.ingestion.types import Heading, ReaderLimits, Region
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*)$")
+_MAX_TITLE = 500
 _SETEXT = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _DELIMITER = re.compile(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
@@ -60,7 +61,7 @@ def markdown_structure(text: str) -> tuple[list[Heading], list[Region]]:
             i, previous_blank = stop, True
             continue
         if atx := _ATX.match(line):
-            if shown := plain_line(atx.group(2)):
+            if shown := plain_line(atx.group(2).rstrip().rstrip("#")):
                 headings.append(Heading(shown, len(atx.group(1)), start, end))
         elif _is_table(lines, i):
             stop = i + 2
@@ -82,7 +83,7 @@ def markdown_structure(text: str) -> tuple[list[Heading], list[Region]]:
 
 def plain_line(line: str) -> str:
     """Strip inline Markdown (emphasis, code marks, links) from one line."""
-    return " ".join(_MARKUP.sub(lambda m: m.group(1) or "", line).split())
+    return " ".join(_MARKUP.sub(lambda m: m.group(1) or "", line[:_MAX_TITLE]).split())
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, str]]:
