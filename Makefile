@@ -7,7 +7,7 @@ ARGS   ?=
 TESTS  ?= tests
 PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lock clean
+.PHONY: help install install-dev run test check lint types layers django migrations schema openapi lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -22,20 +22,31 @@ run: install ## Database, web server and worker; prints where to go (ARGS="--por
 test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTEST_ARGS="-k name")
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 
-check: install-dev ## Lint, types, import layers, Django's checks, migrations, API schema
+check: lint types layers django migrations schema ## Everything below, up to openapi (make -k check: all of it, whatever fails)
+
+lint: install-dev ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: install-dev ## mypy --strict
 	$(BIN)/mypy .
+
+layers: install-dev ## Who may import whom
 	$(BIN)/lint-imports
+
+django: install-dev ## Django's checks, and those of a deployment
 	$(PY) manage.py check --fail-level WARNING
 	DJANGO_SETTINGS_MODULE=config.settings.prod GROUNDWORK_SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(60))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
+
+migrations: install-dev ## Models and migrations agree
 	$(PY) manage.py makemigrations --check --dry-run
+
+schema: install-dev ## The REST API is the committed docs/openapi.yaml
 	@mkdir -p var
 	$(PY) manage.py spectacular --fail-on-warn --file var/openapi.yaml
 	@diff -u docs/openapi.yaml var/openapi.yaml || { echo "The REST API changed: run 'make openapi' and commit docs/openapi.yaml."; exit 1; }
 
-.PHONY: openapi
 openapi: install ## Write the API schema that `make check` compares with
 	$(PY) manage.py spectacular --fail-on-warn --file docs/openapi.yaml
 
