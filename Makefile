@@ -32,7 +32,7 @@ types: install-dev ## mypy --strict
 	$(BIN)/mypy .
 
 layers: install-dev ## Who may import whom
-	$(BIN)/lint-imports
+	PYTHONPATH=.:platform $(BIN)/lint-imports
 
 django: install-dev ## Django's checks, and those of a deployment
 	$(PY) manage.py check --fail-level WARNING
