@@ -33,7 +33,9 @@ class Conversation(TenantModel):
     objects = ConversationQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")
+        ]
 
     def __str__(self) -> str:
         return self.title or "New conversation"
@@ -69,6 +71,9 @@ class Turn(TenantModel):
     )
     created_at = models.DateTimeField(db_default=Now())
 
+    asked: str | None = None
+    """The question, on a turn that was just made by ``turn_submit``; not stored here."""
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["conversation", "index"], name="turn_index"),
@@ -97,7 +102,9 @@ class Message(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")]
+        constraints = [
+            models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")
+        ]
 
     def __str__(self) -> str:
         return f"{self.author} in turn {self.turn_id}"

@@ -150,6 +150,7 @@ class RunJournal:
         row.error_code = result.error_code[:60]
         row.finished_at = timezone.now()
         row.duration_ms = round(duration_s * 1000)
+        own = row.payload.get("summary") if isinstance(row.payload, dict) else None
         self._recorder.add(
             TOOL_FINISHED,
             {
@@ -157,7 +158,7 @@ class RunJournal:
                 "call_id": row.call_id,
                 "name": row.name,
                 "status": str(row.status),
-                "summary": summary_of(row),
+                "summary": summary_of(own, row.content),
                 "duration_ms": row.duration_ms,
             },
         )
@@ -176,9 +177,8 @@ class RunJournal:
         )
 
 
-def summary_of(row: Row) -> str:
+def summary_of(own: object, content: str) -> str:
     """Return one line about a call that has ended: the tool's own ``payload["summary"]``, or its first line."""
-    own = row.payload.get("summary") if isinstance(row.payload, dict) else None
-    text = own if isinstance(own, str) and own else row.content
+    text = own if isinstance(own, str) and own else content
     line = text.strip().split("\n", 1)[0]
     return line if len(line) <= _SUMMARY_LENGTH else f"{line[: _SUMMARY_LENGTH - 1]}…"

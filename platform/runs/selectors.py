@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django.db.models import Prefetch
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
+from basics.errors import Missing
 from runs.models import Run, RunEvent, ToolCall
 from runs.transcript import Transcript, transcript_of
+from tenancy.actors import Actor
 
 CONTENT_SHOWN = 4000
 
@@ -19,17 +20,41 @@ def transcript_read(run: Run) -> Transcript:
     return transcript_of(events.values_list("seq", "kind", "data"))
 
 
-def tool_calls_prefetch(to: str = "run__tool_calls") -> Prefetch[str]:
-    """Return a prefetch of tool calls in the order they started, without payload, content cut for display."""
+def tool_calls_prefetch(lookup: str) -> Prefetch[str]:
+    """Return a prefetch of tool calls as ``calls_shown``, in the order they started, as ``CALLS_SHOWN`` has them."""
     shown = ToolCall.objects.defer("payload", "content").annotate(
-        content_shown=Left("content", CONTENT_SHOWN + 1)
+        content_shown=Left("content", CONTENT_SHOWN + 1),
+        own_summary=KeyTextTransform("summary", "payload"),
     )
-    return Prefetch(to, queryset=shown.order_by("pk"), to_attr="calls_shown")
+    return Prefetch(lookup, queryset=shown.order_by("pk"), to_attr="calls_shown")
 
 
-def payload_list(runs: Iterable[Run], *, name: str = "") -> list[tuple[int, object]]:
-    """Return (run id, payload) of the runs' succeeded tool calls, oldest first."""
-    rows = ToolCall.objects.filter(run__in=list(runs), status="succeeded", payload__isnull=False)
-    if name:
-        rows = rows.filter(name=name)
-    return list(rows.order_by("pk").values_list("run_id", "payload"))
+# The same columns for ``runs.stream.rows_read``, with the payload; its parameter is the run.
+CALLS_SHOWN = (
+    "SELECT name, arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module
+    f"left(content, {CONTENT_SHOWN + 1}) AS content_shown, payload->>'summary' AS own_summary "
+    "FROM runs_toolcall WHERE run_id = %s ORDER BY id"
+)
+
+
+def payload_list(run: Run) -> list[object]:
+    """Return the payloads of a run's tool calls, oldest first."""
+    rows = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, payload__isnull=False)
+    return list(rows.order_by("pk").values_list("payload", flat=True))
+
+
+def run_get(*, actor: Actor, pk: int) -> Run:
+    """Return one of the actor's own runs.
+
+    Raises:
+        Missing: there is none for the actor.
+    """
+    actor.require("run.read")
+    run: Run | None = (
+        Run.objects.visible_to(actor)
+        .filter(pk=pk, user_id=actor.user_id, user_id__isnull=False)
+        .first()
+    )
+    if run is None:
+        raise Missing("run")
+    return run

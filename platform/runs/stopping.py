@@ -33,4 +33,5 @@ async def stop_watch(ctx: JobContext, run_id: int, stop: asyncio.Event) -> None:
 
 
 def _is_requested(run_id: int) -> bool:
-    return bool(Run.objects.filter(pk=run_id, stop_requested_at__isnull=False).exists())
+    """Tell whether the run should end: it was asked to, or it was deleted."""
+    return not Run.objects.filter(pk=run_id, stop_requested_at=None).exists()

@@ -1,0 +1,252 @@
+"""Citation markers in an answer: find them, number the sources they name, remove those that name nothing. Pure.
+
+A model cites a passage as ``[c123]``, several as ``[c1, c2]`` or ``[c1][c2]``. Everything here is a function of the text
+and of what was retrieved, and stable while the text grows: numbers never change, a passage keeps its quote, and a marker
+that is only half written is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+# An id has at most 18 digits: it then fits the database's bigint.
+_ID = r"[cC]\d{1,18}"
+_MARKER = re.compile(rf"\[({_ID}(?:[,;\s]+{_ID})*)\s?\]")
+_HALF = re.compile(r"\[[cC](?:\d[\d\s,;cC]*)?\Z")
+_HALF_MOST = 400
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
+_WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
+_QUOTE_MOST = 400
+_COMMON = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "has",
+        "have",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "not",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "their",
+        "this",
+        "to",
+        "was",
+        "were",
+        "which",
+        "will",
+        "with",
+        "you",
+        "your",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved chunk, as an answer may cite it.
+
+    Attributes:
+        chunk_id: the number in its marker.
+        char_start: where ``text`` begins in the document's text.
+    """
+
+    chunk_id: int
+    document_id: int
+    document_name: str
+    collection_name: str
+    text: str
+    page: int | None = None
+    char_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited passage with its number and the words in it that the answer rests on."""
+
+    number: int
+    passage: Passage
+    quote: str
+    char_start: int
+    char_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the answer: text, then the numbers cited after it (none at the end)."""
+
+    text: str
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Cited:
+    """An answer taken apart.
+
+    Attributes:
+        removed: markers (ids, not brackets) that named no retrieved passage.
+    """
+
+    pieces: list[Piece] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    removed: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return the answer with its markers as ``[1]``."""
+        return "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in self.pieces)
+
+
+def answer_cite(text: str, passages: Mapping[int, Passage]) -> Cited:
+    """Take an answer apart at its markers and number the sources by first appearance.
+
+    Args:
+        text: the answer as the model wrote it, perhaps still growing.
+        passages: what was retrieved in this run, by chunk id.
+    """
+    return _cite(text, lambda known, chunk_id, at: _numbered(text, passages, known, chunk_id, at))
+
+
+def answer_number(text: str, numbers: Mapping[int, int]) -> Cited:
+    """Take a finished answer apart with the numbers its sources were stored under (chunk id to number).
+
+    The pieces are those of ``answer_cite``; ``sources`` stays empty, the stored rows are the sources.
+    """
+    return _cite(text, lambda _, chunk_id, __: numbers.get(chunk_id))
+
+
+def _cite(text: str, find: Callable[[list[Source], int, int], int | None]) -> Cited:
+    cited = Cited()
+    at, end = 0, len(text)
+    if (half := _HALF.search(text, max(0, end - _HALF_MOST))) is not None:
+        end = len(text[: half.start()].rstrip(" \t"))
+    for marker in _MARKER.finditer(text, 0, end):
+        numbers: list[int] = []
+        for name in re.findall(_ID, marker[1]):
+            number = find(cited.sources, int(name[1:]), marker.start())
+            if number is None:
+                cited.removed += 1
+            elif number not in numbers:
+                numbers.append(number)
+        said = text[at : marker.start()]
+        # The space before a marker that is removed goes with it.
+        cited.pieces.append(Piece(said if numbers else said.rstrip(" \t"), tuple(numbers)))
+        at = marker.end()
+    if at < end or not cited.pieces:
+        cited.pieces.append(Piece(text[at:end]))
+    return cited
+
+
+def _numbered(
+    text: str, passages: Mapping[int, Passage], known: list[Source], chunk_id: int, at: int
+) -> int | None:
+    passage = passages.get(chunk_id)
+    if passage is None:
+        return None
+    for source in known:
+        if source.passage.chunk_id == chunk_id:
+            return source.number
+    start, end = quote_find(sentence_before(text, at), passage.text)
+    known.append(
+        Source(
+            len(known) + 1,
+            passage,
+            passage.text[start:end],
+            passage.char_start + start,
+            passage.char_start + end,
+        )
+    )
+    return len(known)
+
+
+def sentence_before(text: str, at: int) -> str:
+    """Return the sentence that ends at ``at``, without markers; the whole line when it has no end before."""
+    before = _MARKER.sub("", text[max(0, at - 2000) : at]).rstrip()
+    ends = [match.end() for match in _SENTENCE_END.finditer(before) if match.end() < len(before)]
+    return before[ends[-1] :] if ends else before
+
+
+def quote_find(sentence: str, text: str) -> tuple[int, int]:
+    """Return where in ``text`` the passage stands that supports the sentence best, as (start, end).
+
+    The sentence itself where it stands there word for word; otherwise the one or two sentences of the text that share
+    most of its words, numbers counting more and very common words not at all; the beginning when none does.
+    """
+    exact = sentence.strip(' \t\n*_>#-"“”')
+    if len(exact) >= 12 and (at := text.find(exact)) >= 0:
+        return at, at + len(exact)
+    spans = _sentences(text)
+    wanted = _weights(sentence)
+    best, best_score = (spans[0] if spans else (0, 0)), 0.0
+    for index, (start, end) in enumerate(spans):
+        windows = [(start, end)]
+        if index + 1 < len(spans):
+            windows.append((start, spans[index + 1][1]))
+        for window in windows:
+            found = _weights(text[window[0] : window[1]])
+            shared = sum(weight for word, weight in wanted.items() if word in found)
+            score = shared / (1 + 0.15 * len(found) ** 0.5)
+            if score > best_score:
+                best, best_score = window, score
+    return best[0], min(best[1], best[0] + _QUOTE_MOST)
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        _append(spans, text, start, match.start())
+        start = match.end()
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    inside = text[start:end]
+    lead = len(inside) - len(inside.lstrip())
+    if inside.strip():
+        spans.append((start + lead, start + len(inside.rstrip())))
+
+
+def _weights(text: str) -> dict[str, float]:
+    words = (word.lower() for word in _WORD.findall(text))
+    return {
+        word: 3.0 if any(c.isdigit() for c in word) else 1.0
+        for word in words
+        if word not in _COMMON and (len(word) > 1 or word.isdigit())
+    }
+
+
+def passages_of(payloads: Iterable[object]) -> dict[int, Passage]:
+    """Return what tool calls have retrieved, by chunk id; payloads of other tools are passed over."""
+    found: dict[int, Passage] = {}
+    for payload in payloads:
+        results = payload.get("results") if isinstance(payload, dict) else None
+        for row in results if isinstance(results, list) else ():
+            if isinstance(row, dict) and isinstance(row.get("chunk_id"), int):
+                found[row["chunk_id"]] = Passage(
+                    chunk_id=row["chunk_id"],
+                    document_id=row["document_id"],
+                    document_name=row["document"],
+                    collection_name=row["collection"],
+                    text=row["text"],
+                    page=row["page"],
+                    char_start=row["char_start"],
+                )
+    return found

@@ -1,0 +1,184 @@
+"""The live answer as HTML frames: each says what a part of the page is now, so that a replay does no harm.
+
+A frame holds ``<hx-partial>`` pieces for the parts that changed: tool cards, text blocks, the footer, the sources. The
+parts are built by ``presentation`` and the page's own templates, and the last frame of all from the stored rows, so that
+what stands on the page is what a reload would show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.template.loader import render_to_string
+
+from apps.conversations import selectors
+from apps.conversations.citations import Passage, answer_cite, passages_of
+from apps.conversations.models import Conversation
+from apps.conversations.presentation import (
+    CitationCard,
+    ToolCard,
+    TurnView,
+    answer_blocks,
+    phase_of,
+    source_cards,
+    tool_cards,
+)
+from apps.conversations.rendering import Block
+from runs.selectors import CALLS_SHOWN
+from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read
+from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, Transcript
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+
+_SLOWEST_S = 0.4
+_COST_FACTOR = 3.0
+
+Event = tuple[int, str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whose answer is streamed to whom."""
+
+    tenant: Tenant
+    actor: Actor
+    conversation_pk: int
+    turn_pk: int
+    run_id: int
+    view: TurnView
+
+
+async def answer_frames(target: Target, after: int) -> AsyncIterator[bytes]:
+    """Yield the frames of an answer for a page that shows its events up to ``after``; ends with ``event: end``."""
+    with tenant_scope(target.tenant.pk):  # the middleware's scope ended with the view
+        yield HELLO
+        answer = LiveAnswer(target)
+        async for batch in events_follow(target.tenant.pk, target.run_id, 0):
+            if batch is None:
+                yield HEARTBEAT
+                continue
+            shown = [event for event in batch if event[0] <= after]
+            news = [event for event in batch if event[0] > after]
+            if shown:
+                await answer.take(shown)
+                answer.assume_shown()
+            if not news:
+                continue
+            began = time.perf_counter()
+            await answer.take(news)
+            html = await answer.ended() if answer.is_finished else answer.changes()
+            if html:
+                yield frame(html, seq=answer.transcript.seq)
+            if not answer.is_finished:
+                # A long answer costs more to draw: draw it less often, so that one reader cannot hold up the others.
+                cost = time.perf_counter() - began
+                await asyncio.sleep(min(_SLOWEST_S, _COST_FACTOR * cost) if cost > 0.01 else 0)
+        yield frame("", seq=answer.transcript.seq or after, event="end")
+
+
+class LiveAnswer:
+    """What a reader's page shows of an answer, and what has changed since."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.transcript = Transcript()
+        self._passages: dict[int, Passage] = {}
+        self._view = target.view
+        self._blocks: list[str] = []
+        self._cards: dict[int, ToolCard] = {}
+        self._sources: list[CitationCard] = []
+        self._footer = ""
+        self.is_finished = False
+
+    async def take(self, events: Sequence[Event]) -> None:
+        """Take further events."""
+        for seq, kind, data in events:
+            self.transcript.apply(seq, kind, data)
+        kinds = {kind for _, kind, _ in events}
+        self.is_finished = FINISHED in kinds
+        if kinds & {TOOL_STARTED, TOOL_FINISHED}:
+            rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
+            self._passages = passages_of(row["payload"] for row in rows)
+            self._view = replace(self._view, tool_cards=tool_cards(rows))
+
+    def assume_shown(self) -> None:
+        """Take what was taken so far as what the page shows already."""
+        blocks, self._sources = self._text()
+        self._blocks = [block.html for block in blocks]
+
+    def changes(self) -> str:
+        """Return the pieces that differ from what the page shows, and take them as shown."""
+        blocks, sources = self._text()
+        self._view = replace(
+            self._view,
+            phase=phase_of(self.transcript),
+            citations=sources,
+            has_text=bool(blocks),
+        )
+        return self._pieces(blocks, all_blocks=False)
+
+    async def ended(self) -> str:
+        """Return every piece of the finished answer, from its stored rows."""
+        target = self._target
+        self._view = await sync_to_async(_stored_view)(target)
+        self._footer, self._cards, self._sources = "", {}, []
+        return self._pieces(self._view.blocks, all_blocks=True)
+
+    def _text(self) -> tuple[list[Block], list[CitationCard]]:
+        cited = answer_cite(self.transcript.text, self._passages)
+        cards = source_cards(self._target.run_id, cited.sources)
+        return answer_blocks(cited, self._target.run_id, cards), cards
+
+    def _pieces(self, blocks: Sequence[Block], *, all_blocks: bool) -> str:
+        run_id, view = self._target.run_id, self._view
+        context = {
+            "tenant": self._target.tenant,
+            "conversation": {"pk": self._target.conversation_pk},
+            "turn": view,
+            "run_id": run_id,
+        }
+        pieces = []
+        cards = [card for card in view.tool_cards if self._cards.get(card.index) != card]
+        if cards:
+            html = "".join(
+                render_to_string("conversations/_tool_card.html", {**context, "card": card})
+                for card in cards
+            )
+            pieces.append(_partial(f"#r{run_id}-work", "blocks", html))
+        self._cards = {card.index: card for card in view.tool_cards}
+        changed = [
+            block
+            for block in blocks
+            if all_blocks
+            or block.index >= len(self._blocks)
+            or self._blocks[block.index] != block.html
+        ]
+        if changed or len(blocks) < len(self._blocks) or all_blocks:
+            html = render_to_string("conversations/_blocks.html", {**context, "blocks": changed})
+            pieces.append(_partial(f"#r{run_id}-blocks", f"blocks keep:{len(blocks)}", html))
+        self._blocks = [block.html for block in blocks]
+        if view.citations != self._sources or all_blocks:
+            html = render_to_string("conversations/_sources.html", context)
+            pieces.append(_partial("#refs-list", "blocks", html))
+        self._sources = view.citations
+        footer = render_to_string("conversations/_answer_footer.html", context)
+        if footer != self._footer:
+            pieces.append(_partial(f"#r{run_id}-foot", "innerHTML", footer))
+        self._footer = footer
+        return "".join(pieces)
+
+
+def _partial(target: str, swap: str, html: str) -> str:
+    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+
+
+def _stored_view(target: Target) -> TurnView:
+    conversation = Conversation(pk=target.conversation_pk, tenant=target.tenant)
+    turn = selectors.turn_get(actor=target.actor, conversation=conversation, run_id=target.run_id)
+    return selectors.turn_view(turn)

@@ -1,0 +1,239 @@
+"""What the pages show of a turn, as plain values. The live stream and a page load build them with the same functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.conversations.citations import (
+    Cited,
+    Passage,
+    Source,
+    answer_cite,
+    answer_number,
+)
+from apps.conversations.models import Citation, Turn
+from apps.conversations.rendering import Block, blocks_render
+from runs.journal import summary_of
+from runs.models import Run, RunStatus
+from runs.providers import is_extractive, model_label
+from runs.selectors import CONTENT_SHOWN
+from runs.transcript import Transcript
+
+_PHASES = {
+    "queued": "Waiting for a worker",
+    "thinking": "Thinking",
+    "writing": "Writing",
+    "finished": "Finishing",
+}
+_TOOL_PHASES = {
+    "search_documents": "Searching your documents",
+    "get_chunk": "Reading a passage",
+}
+_LIMITS = {
+    "max_steps": "Step limit reached",
+    "max_tool_calls": "Tool call limit reached",
+    "max_seconds": "Time limit reached",
+    "max_tokens": "Token limit reached",
+    "max_cost_usd": "Cost limit reached",
+    "repeat_stop": "Stopped going in circles",
+    "failure_stop": "Stopped after repeated failures",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCard:
+    """One tool call as its card shows it."""
+
+    index: int
+    name: str
+    status: str
+    summary: str
+    duration: str
+    arguments: str
+    result: str
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CitationCard:
+    """One source as its card shows it; ``pk`` names it in URLs while the answer is live and after."""
+
+    pk: str
+    number: int
+    document_name: str
+    collection_name: str
+    page: int | None
+    quote: str
+
+
+@dataclass(slots=True)
+class TurnView:
+    """A question with its answer, as ``conversations/_turn.html`` needs it."""
+
+    pk: int
+    user_text: str
+    run_id: int
+    seq: int
+    is_live: bool
+    status: str
+    model_label: str
+    is_extractive: bool
+    phase: str = ""
+    duration_s: float | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    citations: list[CitationCard] = field(default_factory=list)
+    removed_citations: int = 0
+    error_message: str = ""
+    error_code: str = ""
+    request_id: str = ""
+    limit_message: str = ""
+    has_text: bool = False
+    tool_cards: list[ToolCard] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+
+def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
+    """Return the cards of calls (rows of ``runs.selectors``: objects or mappings), in their order."""
+    cards = []
+    for index, call in enumerate(calls):
+        row: Mapping[str, Any] = call if isinstance(call, dict) else vars(call)
+        status, content = str(row["status"]), row["content_shown"] or ""
+        arguments = row["arguments"]
+        shown = {"running": "running", "succeeded": "ok"}.get(status, "error")
+        if row["error_code"] == "cancelled":
+            shown = "stopped"
+        cards.append(
+            ToolCard(
+                index=index,
+                name=row["name"],
+                status=shown,
+                summary=_argument_line(arguments)
+                if shown == "running"
+                else summary_of(row["own_summary"], content),
+                duration=_duration(row["duration_ms"]),
+                arguments=arguments
+                if isinstance(arguments, str)
+                else json.dumps(arguments, indent=2, ensure_ascii=False),
+                result=content[:CONTENT_SHOWN],
+                is_cut=len(content) > CONTENT_SHOWN,
+            )
+        )
+    return cards
+
+
+def _argument_line(arguments: object) -> str:
+    if isinstance(arguments, dict):
+        text = next((v for v in arguments.values() if isinstance(v, str)), "")
+        return summary_of(None, text)
+    return ""
+
+
+def _duration(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    return f"{milliseconds} ms" if milliseconds < 100 else f"{milliseconds / 1000:.1f} s"
+
+
+def source_cards(run_id: int, sources: Iterable[Source]) -> list[CitationCard]:
+    """Return the cards of sources that are not stored yet."""
+    return [
+        CitationCard(
+            f"{run_id}-{s.number}",
+            s.number,
+            s.passage.document_name,
+            s.passage.collection_name,
+            s.passage.page,
+            s.quote,
+        )
+        for s in sources
+    ]
+
+
+def citation_cards(run_id: int, rows: Iterable[Citation]) -> list[CitationCard]:
+    """Return the cards of stored sources."""
+    return [
+        CitationCard(
+            f"{run_id}-{r.number}", r.number, r.document_name, r.collection_name, r.page, r.quote
+        )
+        for r in rows
+    ]
+
+
+def answer_blocks(cited: Cited, run_id: int, cards: Sequence[CitationCard]) -> list[Block]:
+    """Return an answer's blocks."""
+    labels = {card.number: card.document_name for card in cards}
+    return blocks_render(cited.pieces, run_id=run_id, labels=labels)
+
+
+def phase_of(transcript: Transcript) -> str:
+    """Return what the run does now, in a word or two."""
+    if transcript.running:
+        name = next(reversed(transcript.running.values()))
+        return _TOOL_PHASES.get(name, f"Running {name}")
+    return _PHASES.get(transcript.phase, "Thinking")
+
+
+def turn_view_new(turn: Turn, run: Run, text: str) -> TurnView:
+    """Return a turn of which nothing has happened yet."""
+    return TurnView(
+        pk=turn.pk,
+        user_text=text,
+        run_id=run.pk,
+        seq=0,
+        is_live=True,
+        status=str(run.status),
+        model_label=model_label(run.model),
+        is_extractive=is_extractive(run.model),
+        phase=_PHASES["queued"],
+    )
+
+
+def turn_view_live(
+    turn: Turn,
+    run: Run,
+    text: str,
+    *,
+    transcript: Transcript,
+    passages: Mapping[int, Passage],
+    calls: Iterable[Any],
+) -> TurnView:
+    """Return a turn whose run is under way, after the events that the transcript holds."""
+    view = turn_view_new(turn, run, text)
+    cited = answer_cite(transcript.text, passages)
+    view.seq = transcript.seq
+    view.phase = phase_of(transcript)
+    view.citations = source_cards(run.pk, cited.sources)
+    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    view.has_text = bool(cited.text.strip())
+    view.tool_cards = tool_cards(calls)
+    return view
+
+
+def turn_view_ended(
+    turn: Turn, run: Run, text: str, *, citations: Iterable[Citation], calls: Iterable[Any]
+) -> TurnView:
+    """Return a turn whose run has ended, from its stored rows."""
+    view = turn_view_new(turn, run, text)
+    rows = sorted(citations, key=lambda row: row.number)
+    cited = answer_number(run.answer, {row.chunk_ref: row.number for row in rows})
+    view.is_live, view.seq, view.phase = False, run.last_seq, ""
+    view.citations = citation_cards(run.pk, rows)
+    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    view.has_text = bool(cited.text.strip())
+    view.tool_cards = tool_cards(calls)
+    view.removed_citations = turn.removed_markers
+    if run.started_at is not None and run.finished_at is not None:
+        view.duration_s = (run.finished_at - run.started_at).total_seconds()
+    view.usage = {
+        "input_tokens": run.usage.get("input_total", 0),
+        "output_tokens": run.usage.get("output_total", 0),
+    }
+    if run.status == RunStatus.FAILED:
+        view.error_code, view.error_message = run.error_code, run.error_message
+        view.request_id = str(run.request.get("request_id", ""))
+    if run.limit_reached:
+        view.limit_message = _LIMITS.get(run.limit_reached, f"Limit reached: {run.limit_reached}")
+    return view

@@ -1,0 +1,196 @@
+"""Reads of conversations. A conversation is its owner's alone; a collection is searched with the rights of the moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+
+from apps.collections.models import Chunk, Collection, Document, DocumentStatus
+from apps.collections.page_views import has_images
+from apps.conversations.citations import Source, answer_cite, passages_of
+from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
+from basics.errors import Missing
+from runs.models import ACTIVE
+from runs.providers import models_available
+from runs.selectors import payload_list, tool_calls_prefetch, transcript_read
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.providers.registry import ModelInfo
+
+RECENT = 15
+_AROUND = 600
+
+
+def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
+    """Return the actor's conversations, the last used first; ``is_answering`` says whether a turn is under way."""
+    actor.require("conversation.read")
+    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
+    rows = Conversation.objects.visible_to(actor).annotate(is_answering=Exists(active))
+    return rows.order_by("-updated_at", "-pk")
+
+
+def conversation_get(*, actor: Actor, pk: int) -> Conversation:
+    """Return one of the actor's conversations. Raises Missing."""
+    actor.require("conversation.read")
+    found = Conversation.objects.visible_to(actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("conversation")
+    return found
+
+
+def turn_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
+    """Return a conversation's turns in order, with run, messages, citations and tool calls."""
+    actor.require("conversation.read")
+    rows = Turn.objects.visible_to(actor).filter(conversation=conversation)
+    return cast(
+        "QuerySet[Turn]",
+        rows.select_related("run")
+        .prefetch_related(
+            Prefetch("messages", queryset=Message.objects.order_by("pk")),
+            Prefetch("citations", queryset=Citation.objects.order_by("number")),
+            tool_calls_prefetch("run__tool_calls"),
+        )
+        .order_by("index"),
+    )
+
+
+def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
+    """Return one turn of a conversation, by ``pk`` or ``run_id``. Raises Missing."""
+    found = turn_list(actor=actor, conversation=conversation).filter(**where).first()
+    if found is None:
+        raise Missing("turn")
+    return found
+
+
+def turn_view(turn: Turn) -> TurnView:
+    """Return what a page shows of a turn of ``turn_list``."""
+    run = turn.run
+    text = next((m.text for m in turn.messages.all() if m.author == Message.Author.USER), "")
+    if run.status not in ACTIVE:
+        return turn_view_ended(
+            turn, run, text, citations=turn.citations.all(), calls=run.calls_shown
+        )
+    # Events first: a call that ends in between is then shown as it is now, and the stream repeats it.
+    transcript = transcript_read(run)
+    passages = passages_of(payload_list(run))
+    return turn_view_live(
+        turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown
+    )
+
+
+def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
+    """Return what the page of a conversation shows."""
+    return [turn_view(turn) for turn in turn_list(actor=actor, conversation=conversation)]
+
+
+def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str]:
+    """Return (turn id, model) of a run the actor may watch, in one query. Raises Missing."""
+    actor.require("conversation.read")
+    found: tuple[int, str] | None = (
+        Turn.objects.visible_to(actor)
+        .filter(
+            conversation_id=conversation_pk,
+            conversation__user_id=actor.user_id,
+            conversation__user_id__isnull=False,
+            run_id=run_id,
+        )
+        .values_list("pk", "run__model")
+        .first()
+    )
+    if found is None:
+        raise Missing("run")
+    return found
+
+
+def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
+    """Return the collections a conversation searches that the actor may read now; none chosen means all."""
+    actor.require("collection.read")
+    rows = Collection.objects.visible_to(actor).select_related("space").order_by("name")
+    if conversation is None:
+        return list(rows)
+    chosen = scope_pks(conversation)
+    return list(rows.filter(pk__in=chosen) if chosen else rows)
+
+
+def scope_pks(conversation: Conversation) -> list[int]:
+    """Return the ids of the chosen collections, empty for all."""
+    return list(conversation.scope.values_list("collection_id", flat=True))
+
+
+def model_list(tenant: Tenant) -> list[ModelInfo]:
+    """Return the models a conversation of this workspace can use; ``extractive`` is always the last."""
+    return models_available(tenant)
+
+
+def model_default(models: list[ModelInfo]) -> str:
+    """Return the model a new conversation starts with: the operator's choice if it is there, else the first."""
+    ids = [model.id for model in models]
+    return settings.DEFAULT_MODEL if settings.DEFAULT_MODEL in ids else ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShown:
+    """An opened source: the quote in its surroundings."""
+
+    number: int
+    document: Document
+    chunk: Chunk
+    page: int | None
+    before: str
+    quote: str
+    after: str
+    chunk_count: int
+    has_image: bool
+
+
+def source_get(
+    *, actor: Actor, conversation: Conversation, run_id: int, number: int
+) -> SourceShown:
+    """Return a source of an answer, finished or under way.
+
+    Raises:
+        Missing: the answer has no such source, or its document is gone or not the actor's to read.
+    """
+    turn = turn_get(actor=actor, conversation=conversation, run_id=run_id)
+    row = next((c for c in turn.citations.all() if c.number == number), None)
+    if row is not None:
+        chunk_id, start, quote = row.chunk_id, row.char_start, row.quote
+    else:
+        live = _live_source(turn, number)
+        chunk_id, start, quote = live.passage.chunk_id, live.char_start, live.quote
+    actor.require("collection.read")
+    chunk: Chunk | None = (
+        Chunk.objects.visible_to(actor)
+        .select_related("document")
+        .filter(pk=chunk_id, document__status=DocumentStatus.READY)
+        .first()
+    )
+    if chunk is None:
+        raise Missing("source")
+    at = start - chunk.char_start
+    if at < 0 or chunk.text[at : at + len(quote)] != quote:
+        at, quote = 0, chunk.text  # the document was ingested anew: show the whole passage
+    return SourceShown(
+        number=number,
+        document=chunk.document,
+        chunk=chunk,
+        page=chunk.page_start,
+        before=chunk.text[max(0, at - _AROUND) : at],
+        quote=quote,
+        after=chunk.text[at + len(quote) : at + len(quote) + _AROUND],
+        chunk_count=chunk.document.chunk_count,
+        has_image=chunk.page_start is not None and has_images(chunk.document),
+    )
+
+
+def _live_source(turn: Turn, number: int) -> Source:
+    if turn.run.status in ACTIVE:
+        passages = passages_of(payload_list(turn.run))
+        for source in answer_cite(transcript_read(turn.run).text, passages).sources:
+            if source.number == number:
+                return source
+    raise Missing("source")

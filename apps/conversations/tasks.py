@@ -1,0 +1,126 @@
+"""The job that answers a question."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from apps.conversations import selectors, tools
+from apps.conversations.models import Message, Turn
+from apps.conversations.services import JOB_KIND, turn_close
+from jobs.context import JobContext
+from jobs.models import Job
+from jobs.registry import job
+from runs.actors import actor_now
+from runs.models import ACTIVE, Run
+from runs.providers import provider_for
+from runs.services import run_abandon, run_execute
+from tenancy.models import Tenant
+from toolloop.events import RunFinished
+from toolloop.limits import Limits
+from toolloop.messages import Message as LoopMessage
+from toolloop.messages import Turn as LoopTurn
+from toolloop.messages import UserMessage
+from toolloop.providers.base import Provider
+from toolloop.providers.registry import parse_model
+
+HISTORY_TURNS = 40
+
+
+def turn_ended(ended: Job) -> None:
+    """End run and turn of a job that ended without them (worker lost, cancelled in the queue)."""
+    for run in run_abandon(job=ended):
+        turn_close(run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    tenant: Tenant
+    turn: Turn
+    run: Run
+    provider: Provider
+    system: str
+    history: list[LoopMessage]
+
+
+@job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
+async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
+    """Answer a turn's question with the loop; safe to run again at any point."""
+    prepared = await ctx.in_db(_prepare, turn_id, run_id)
+    if prepared is None:
+        return
+    run, turn = prepared.run, prepared.turn
+    scope = tools.Scope(prepared.tenant, turn.conversation, run, ctx.in_db)
+    await run_execute(
+        ctx,
+        run,
+        toolset=tools.TOOLSET,
+        provider=prepared.provider,
+        system=prepared.system,
+        history=prepared.history,
+        limits=Limits(max_steps=12, max_tool_calls=30, max_seconds=float(settings.RUN_SECONDS)),
+        context={tools.SCOPE: scope},
+        cache_key=f"groundwork-{run.tenant_id}-{turn.conversation_id}",
+        user_key=_user_key(run),
+        before_finish=_close,
+    )
+
+
+def _close(run: Run, finished: RunFinished) -> None:
+    turn_close(run)
+
+
+def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
+    """Read everything a run needs in one go; None when there is nothing to do any more.
+
+    Raises:
+        DomainError: the person has left, or the model has no key any more; the run fails with that reason.
+    """
+    turn = (
+        Turn.objects.select_related("conversation", "run", "tenant")
+        .filter(pk=turn_id, run_id=run_id)
+        .first()
+    )
+    if turn is None or turn.run.status not in ACTIVE:
+        return None
+    run: Run = turn.run
+    actor = actor_now(run)
+    collections = selectors.scope_collections(actor=actor, conversation=turn.conversation)
+    return _Prepared(
+        tenant=turn.tenant,
+        turn=turn,
+        run=run,
+        provider=provider_for(turn.tenant, run.model),
+        system=tools.system_prompt(c.name for c in collections),
+        history=history_of(turn),
+    )
+
+
+def history_of(turn: Turn) -> list[LoopMessage]:
+    """Return the conversation up to and with a turn's question: answers as they were written, markers included."""
+    rows = list(
+        Message.objects.filter(
+            turn__conversation_id=turn.conversation_id,
+            turn__index__gt=turn.index - HISTORY_TURNS,
+            turn__index__lte=turn.index,
+            author=Message.Author.USER,
+        )
+        .order_by("turn__index")
+        .values_list("text", "turn__run__model", "turn__run__answer", "turn_id")
+    )
+    history: list[LoopMessage] = []
+    for text, model, answer, turn_id in rows:
+        if turn_id == turn.pk:
+            history.append(UserMessage(text))
+        elif answer.strip():
+            provider, bare = parse_model(model)
+            history += [UserMessage(text), LoopTurn(provider=provider, model=bare, text=answer)]
+    return history
+
+
+def _user_key(run: Run) -> str:
+    """Return a stable identifier of the person that tells a provider nothing about them."""
+    plain = f"{settings.SECRET_KEY}:{run.tenant_id}:{run.user_id}"
+    return hashlib.sha256(plain.encode()).hexdigest()[:32]

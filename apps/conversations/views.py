@@ -1,0 +1,259 @@
+"""Pages of conversations, under /t/<slug>/chat/."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from apps.collections.models import Document, DocumentStatus
+from apps.conversations import selectors, services
+from apps.conversations.frames import Target, answer_frames
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.presentation import turn_view_new
+from basics.errors import Invalid, Missing
+from runs.models import Run
+from runs.providers import EXTRACTIVE
+from runs.stream import EVENT_STREAM, position_of
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from web.requests import TenantRequest, allowed
+
+
+@require_GET
+@allowed("conversation.read")
+def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show the composer of a new conversation."""
+    context = _composer(request, None) | {
+        "has_documents": Document.objects.visible_to(request.actor)
+        .filter(status=DocumentStatus.READY)
+        .exists(),
+        "starters": [],
+    }
+    return render(request, "conversations/home.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Start a conversation with its first question, and go to its page."""
+    turn = services.conversation_ask(
+        tenant=request.tenant,
+        actor=request.actor,
+        text=request.POST.get("text", ""),
+        client_id=_client_id(request),
+        collections=_collections(request),
+        model=request.POST.get("model", ""),
+    )
+    url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
+    return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
+
+
+@require_GET
+@allowed("conversation.read")
+def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show a conversation; an answer under way goes on by its stream."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    context = _composer(request, conversation) | {
+        "turns": selectors.turn_views(actor=request.actor, conversation=conversation),
+    }
+    return render(request, "conversations/detail.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Take a question; answer with its turn, which opens the stream."""
+    turn = services.turn_submit(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=Conversation(pk=pk, tenant=request.tenant),
+        text=request.POST.get("text", ""),
+        client_id=_client_id(request),
+        model=request.POST.get("model", ""),
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return _turn(request, turn)
+
+
+@require_POST
+@allowed("conversation.write")
+def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Answer the last question once more."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
+    turn = services.turn_retry(
+        tenant=request.tenant,
+        actor=request.actor,
+        turn=turn,
+        model=request.POST.get("model", ""),
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return _turn(request, turn)
+
+
+@require_POST
+@allowed("conversation.write")
+def run_stop(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponse:
+    """Stop an answer; what it has said so far stays, and the stream tells the rest."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)
+    services.turn_stop(tenant=request.tenant, actor=request.actor, turn=turn)
+    return HttpResponse(status=204)
+
+
+async def run_stream(
+    request: HttpRequest, tenant_slug: str, pk: int, run_pk: int
+) -> HttpResponseBase:
+    """Stream an answer as HTML frames, from ``?after=`` or ``Last-Event-ID`` on."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    tenant: Tenant = request.tenant  # type: ignore[attr-defined]
+    actor: Actor = request.actor  # type: ignore[attr-defined]
+    turn_pk, model = await sync_to_async(selectors.stream_target)(
+        actor=actor, conversation_pk=pk, run_id=run_pk
+    )
+    view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "")
+    target = Target(tenant, actor, pk, turn_pk, run_pk, view)
+    after = position_of(request.headers, request.GET)
+    response = StreamingHttpResponse(answer_frames(target, after), content_type=EVENT_STREAM)
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+@require_GET
+@allowed("conversation.read")
+def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> HttpResponse:
+    """Show a source of an answer, named "<run>-<number>", in its surroundings."""
+    run_id, _, number = source.partition("-")
+    if not (run_id.isdecimal() and number.isdecimal()) or len(source) > 30:
+        raise Missing("source")
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    shown = selectors.source_get(
+        actor=request.actor, conversation=conversation, run_id=int(run_id), number=int(number)
+    )
+    context = {
+        "citation": {"number": shown.number},
+        "document": shown.document,
+        "page": shown.page,
+        "chunk": shown.chunk,
+        "chunk_count": shown.chunk_count,
+        "before": shown.before,
+        "quote": shown.quote,
+        "after": shown.after,
+        "has_image": shown.has_image,
+    }
+    return render(request, "conversations/_source.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def rename(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Rename a conversation."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    try:
+        services.conversation_rename(
+            tenant=request.tenant,
+            actor=request.actor,
+            conversation=conversation,
+            title=request.POST.get("title", ""),
+        )
+    except Invalid as error:
+        messages.error(request, error.message)
+    return redirect("conversations:detail", tenant_slug, pk)
+
+
+@require_POST
+@allowed("conversation.write")
+def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Delete a conversation."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    services.conversation_delete(
+        tenant=request.tenant, actor=request.actor, conversation=conversation
+    )
+    messages.success(request, f"“{conversation}” is deleted.")
+    return redirect("conversations:home", tenant_slug)
+
+
+@require_POST
+@allowed("conversation.write")
+def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Choose the collections a conversation searches; answer with their label."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    chosen = services.scope_set(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=conversation,
+        collections=_collections(request),
+    )
+    return render(request, "conversations/_scope_label.html", {"chosen": chosen})
+
+
+def _turn(request: TenantRequest, turn: Turn) -> HttpResponse:
+    """Return a turn as the page shows it; a new one without reading anything."""
+    context: dict[str, Any] = {"conversation": {"pk": turn.conversation_id}}
+    if turn.asked is not None:
+        context["turn"] = turn_view_new(turn, turn.run, turn.asked)
+    else:
+        conversation = Conversation(pk=turn.conversation_id, tenant=request.tenant)
+        stored = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk)
+        context["turn"] = selectors.turn_view(stored)
+    return render(request, "conversations/_turn.html", context)
+
+
+def _composer(request: TenantRequest, conversation: Conversation | None) -> dict[str, Any]:
+    """Return what the message box needs."""
+    models = selectors.model_list(request.tenant)
+    ids = [model.id for model in models]
+    kept = conversation.model if conversation is not None else ""
+    chosen = selectors.scope_pks(conversation) if conversation is not None else []
+    collections = [
+        {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
+        for c in selectors.scope_collections(actor=request.actor, conversation=None)
+    ]
+    if conversation is None:
+        url = reverse("conversations:create", args=[request.tenant.slug])
+    else:
+        url = reverse("conversations:turn-create", args=[request.tenant.slug, conversation.pk])
+    return {
+        "conversation": conversation,
+        "models": [
+            {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE}
+            for m in models
+        ],
+        "model": kept if kept in ids else selectors.model_default(models),
+        "collections": collections,
+        "chosen": [c for c in collections if c["is_chosen"]],
+        "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
+        "client_id": uuid.uuid4(),
+        "post_url": url,
+        "can_write": request.actor.can("conversation.write"),
+    }
+
+
+def _client_id(request: HttpRequest) -> uuid.UUID:
+    try:
+        return uuid.UUID(request.POST.get("client_id", ""))
+    except ValueError:
+        raise Invalid(
+            "client_id_invalid",
+            "The message came without its id. Reload the page and send it again.",
+        ) from None
+
+
+def _collections(request: HttpRequest) -> list[int]:
+    values = request.POST.getlist("collections")
+    if any(not v.isascii() or not v.isdigit() or len(v) > 18 for v in values):
+        raise Invalid("unknown_collection", "One of the chosen collections does not exist.")
+    return [int(v) for v in values]
