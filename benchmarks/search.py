@@ -147,7 +147,7 @@ def analyse() -> None:
 def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
     tenant, actor, is_empty = tenant_of("benchmark-latency", is_fresh=is_fresh)
     rng = np.random.default_rng(7)
-    words = [f"w{i:05d}" for i in range(30_000)]
+    words = ["".join(chr(97 + i // 26**p % 26) for p in range(4)) + "o" for i in range(30_000)]
     with tenant_scope(tenant.pk):
         if is_empty:
             began = time.perf_counter()

@@ -21,8 +21,9 @@ from django.db import connection
 from pgvector import HalfVector
 
 from apps.collections.embedding import embedder_for
-from apps.collections.ingestion.identifiers import identifier_lexemes
-from apps.collections.lexical import SPARSE_DIMS, query_term_ids
+from apps.collections.identifier_sql import MAX_CHUNKS_PER_IDENTIFIER
+from apps.collections.ingestion.identifiers import LEXEME_PREFIX, identifier_lexemes
+from apps.collections.lexical import SPARSE_DIMS, query_term_ids, term_id
 from apps.collections.models import Collection, DocumentStatus, EmbeddingSpace
 from apps.collections.search_filters import SearchFilter, parse_filters
 from basics.errors import DomainError, Invalid, Missing
@@ -141,7 +142,7 @@ def search_run(
     scope = _scope(tenant, actor, collections)
     identifiers = identifier_lexemes(query)
     if not scope:
-        return SearchResult(query, [], identifiers, tuple(legs), "", 0.0, 0.0)
+        return SearchResult(query, [], [], tuple(legs), "", 0.0, 0.0)
     began = time.perf_counter()
     vectors, note = _vectors(tenant, scope, query) if "vector" in legs else ([], "")
     embedded = time.perf_counter()
@@ -161,7 +162,7 @@ def search_run(
     return SearchResult(
         query=query,
         hits=hits,
-        identifiers=[lexeme.removeprefix("id:") for lexeme in identifiers],
+        identifiers=[lexeme.removeprefix(LEXEME_PREFIX) for lexeme in identifiers],
         legs=tuple(leg for leg in legs if leg != "vector" or vectors),
         note=note,
         embed_ms=(embedded - began) * 1000,
@@ -217,6 +218,12 @@ class _Sql:
     ctes: list[str] = field(default_factory=list)
     legs: list[str] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
+    is_filtered: bool = False
+
+    def allows(self, document: str) -> str:
+        """Return the condition on a leg's document column; without filters mostly the cheap half decides."""
+        wanted = f"{document} IN (SELECT id FROM docs)"
+        return wanted if self.is_filtered else f"((SELECT is_open FROM scope) OR {wanted})"
 
 
 def _statement(
@@ -244,6 +251,12 @@ def _statement(
     sql.ctes.append(
         "docs AS MATERIALIZED (SELECT d.id FROM collections_document d WHERE d.tenant_id = %(tenant)s "
         f"AND d.collection_id = ANY (%(scope)s) AND d.status = %(ready)s{clauses})"
+    )
+    sql.is_filtered = bool(conditions)
+    # While no document with chunks is under way or failed, every row of the scope is allowed: no join over it.
+    sql.ctes.append(
+        "scope AS MATERIALIZED (SELECT NOT EXISTS (SELECT FROM collections_document d WHERE d.tenant_id = %(tenant)s "
+        "AND d.collection_id = ANY (%(scope)s) AND d.status <> %(ready)s AND d.chunk_count > 0) AS is_open)"
     )
     for number, vector in enumerate(vectors):
         _vector_leg(sql, number, vector)
@@ -292,7 +305,7 @@ def _vector_leg(sql: _Sql, number: int, vector: _QueryVector) -> None:
              FROM (SELECT e.chunk_id, e.vector <=> %(vector{number})s::halfvec AS measure
                    FROM collections_embedding e
                    WHERE e.tenant_id = %(tenant)s AND e.collection_id = ANY (%(in{number})s)
-                     AND e.space_id = %(space{number})s AND e.document_id IN (SELECT id FROM docs)
+                     AND e.space_id = %(space{number})s AND {sql.allows("e.document_id")}
                    ORDER BY e.vector <=> %(vector{number})s::halfvec LIMIT {DEPTH}) nearest)"""
     )
 
@@ -320,19 +333,30 @@ def _lexical_leg(sql: _Sql, terms: Sequence[int]) -> None:
              FROM (SELECT t.chunk_id, t.weights <#> (SELECT weights FROM question) AS negative
                    FROM collections_chunkterms t
                    WHERE t.tenant_id = %(tenant)s AND t.collection_id = ANY (%(scope)s)
-                     AND t.document_id IN (SELECT id FROM docs)
+                     AND {sql.allows("t.document_id")}
                    ORDER BY t.weights <#> (SELECT weights FROM question) LIMIT {DEPTH}) best
              WHERE negative < 0)"""
     )
 
 
 def _exact_leg(sql: _Sql, lexemes: Sequence[str]) -> None:
+    """Look identifiers up, but for those that stand in so many chunks that they identify nothing (FY2022)."""
     sql.parameters["lexemes"] = list(lexemes)
+    # BM25 counts each identifier as a term of its own, so its frequency is known before the index is asked.
+    sql.parameters["lexeme_terms"] = [term_id("=" + x.removeprefix(LEXEME_PREFIX)) for x in lexemes]
+    sql.ctes.append(
+        f"""identifiers AS MATERIALIZED (
+            SELECT array_agg(a.lexeme) AS rare
+            FROM unnest(%(lexemes)s::text[], %(lexeme_terms)s::int[]) AS a (lexeme, term)
+            WHERE coalesce((SELECT sum(f.chunks) FROM collections_termfrequency f
+                            WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
+                              AND f.term = a.term), 0) <= {MAX_CHUNKS_PER_IDENTIFIER})"""
+    )
     sql.legs.append(
         f"""(SELECT chunk_id, 'exact' AS leg, row_number() OVER (ORDER BY score DESC, chunk_id) AS rank,
                     score AS measure
              FROM (SELECT h.chunk_id, h.score
-                   FROM collections_identifier_hits(%(lexemes)s::text[], %(scope)s::bigint[]) h
-                   WHERE h.document_id IN (SELECT id FROM docs)
+                   FROM collections_identifier_hits((SELECT rare FROM identifiers), %(scope)s::bigint[]) h
+                   WHERE {sql.allows("h.document_id")}
                    ORDER BY h.score DESC, h.chunk_id LIMIT {DEPTH}) named)"""
     )
