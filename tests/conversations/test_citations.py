@@ -1,0 +1,113 @@
+"""Markers are found however they are written, numbered once, and never shown when they name nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.conversations.citations import (
+    Passage,
+    answer_cite,
+    answer_number,
+    passages_of,
+    quote_find,
+)
+
+KNOWN = {
+    n: Passage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)
+    for n in (1, 2, 12, 123)
+}
+PIECES = st.sampled_from(
+    ["[c1]", "[c2]", "[c12]", "[c99]", "[c1, c2]", "[c1][c2]", "[C12]", "[c1; c99]", "[c", "[", "]", "c1", " ", "\n",
+     "It is 5 %. ", "word ", "[1]", "`[c1]`", "[c1, ", "[x]", "[c1](http://x)", "\ue0001\ue001"]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.text(
+    alphabet="[]cC,; 0123456789a.\n", max_size=60
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "removed"),
+    [
+        ("It is 5 % [c12].", "It is 5 % [1].", 0),
+        ("A [c12] b [c1] c [c12].", "A [1] b [2] c [1].", 0),
+        ("Both [c1, c2] or [c2; c1] or [c1][c2] or [c1 c2].", "Both [1][2] or [2][1] or [1][2] or [1][2].", 0),
+        ("Twice [c1, c1].", "Twice [1].", 0),
+        ("None [c99].", "None.", 1),
+        ("Half [c1, c99] known.", "Half [1] known.", 1),
+        ("Growing [c1", "Growing", 0),
+        ("Growing [c", "Growing", 0),
+        ("Growing [c1, c", "Growing", 0),
+        ("Growing [", "Growing [", 0),
+        ("An [example] and [c] and array[1].", "An [example] and [c] and array[1].", 0),
+        ("Too large [c9999999999999999999].", "Too large [c9999999999999999999].", 0),
+        ("", "", 0),
+    ],
+)  # fmt: skip
+def test_markers_become_numbers(text: str, shown: str, removed: int) -> None:
+    cited = answer_cite(text, KNOWN)
+    assert (cited.text, cited.removed) == (shown, removed)
+
+
+@given(TEXTS)
+def test_numbers_never_change_while_the_text_grows(text: str) -> None:
+    whole = answer_cite(text, KNOWN)
+    for end in range(len(text)):
+        part = answer_cite(text[:end], KNOWN)
+        assert part.sources == whole.sources[: len(part.sources)]
+
+
+@given(TEXTS)
+def test_stored_numbers_give_the_same_answer_as_live_ones(text: str) -> None:
+    live = answer_cite(text, KNOWN)
+    stored = answer_number(text, {s.passage.chunk_id: s.number for s in live.sources})
+    assert (stored.pieces, stored.removed) == (live.pieces, live.removed)
+
+
+@given(TEXTS)
+def test_every_number_has_a_source_and_every_source_a_number(text: str) -> None:
+    cited = answer_cite(text, KNOWN)
+    used = {n for piece in cited.pieces for n in piece.numbers}
+    assert used == {s.number for s in cited.sources} == set(range(1, len(cited.sources) + 1))
+    assert not re.search(r"\[c(1|2|12|123|99)\]", "".join(p.text for p in cited.pieces))
+
+
+@given(TEXTS)
+def test_quotes_stand_in_their_passage_at_their_offsets(text: str) -> None:
+    for source in answer_cite(text, KNOWN).sources:
+        passage = source.passage
+        start = source.char_start - passage.char_start
+        assert source.quote == passage.text[start : source.char_end - passage.char_start]
+        assert source.quote
+
+
+@given(st.text(max_size=200), st.text(max_size=400))
+def test_quote_lies_inside_the_text_whatever_the_sentence(sentence: str, text: str) -> None:
+    start, end = quote_find(sentence, text)
+    assert 0 <= start <= end <= len(text)
+
+
+def test_quote_is_the_sentence_that_supports_the_claim() -> None:
+    text = "Trucks pay 25 percent. Cars of heading 8703 pay 2.5 percent. Bikes are free of duty."
+    start, end = quote_find("The rate for cars (8703) is 2.5 percent", text)
+    assert text[start:end] == "Cars of heading 8703 pay 2.5 percent."
+    start, end = quote_find("> “Bikes are free of duty.”", text)
+    assert text[start:end] == "Bikes are free of duty."
+
+
+@pytest.mark.parametrize("text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000])
+def test_hostile_text_takes_no_time(text: str) -> None:
+    import time
+
+    began = time.perf_counter()
+    answer_cite(text, KNOWN)
+    assert time.perf_counter() - began < 1.0
+
+
+def test_payloads_of_other_tools_are_passed_over() -> None:
+    good = {"chunk_id": 7, "document_id": 1, "document": "d", "collection": "c", "text": "t", "page": None, "char_start": 3}
+    payloads: list[object] = [None, "x", {"results": "no"}, {"results": [1, {"chunk_id": "7"}]}, {"results": [good]}]
+    assert list(passages_of(payloads)) == [7]
