@@ -1,0 +1,69 @@
+"""One running product for the whole folder: starting it costs more than most of its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cast import Cast, make_cast
+from tests.concurrency import holds
+from tests.fake_provider import FakeProvider, running
+from tests.servers import Stack
+
+WORKERS = 9  # so that every point of the ingestion can be held at once, and one process stays free
+MAX_UPLOAD_MB = 110
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process runs this folder's tests: they share the servers."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.servers)
+            item.add_marker(pytest.mark.xdist_group("concurrency"))
+
+
+@dataclass(frozen=True)
+class Site:
+    """The running product, what can hold its worker, and the model server behind it."""
+
+    stack: Stack
+    holds: holds.Holds
+    model_server: FakeProvider
+
+
+@pytest.fixture(scope="package")
+def site(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """Web server and worker with a lease of 3 s, on the test database."""
+    folder = tmp_path_factory.mktemp("holds")
+    with running() as (model_url, model_server), django_db_blocker.unblock():
+        stack = Stack(
+            tmp_path_factory.mktemp("servers"),
+            DJANGO_SETTINGS_MODULE="tests.concurrency.settings",
+            GROUNDWORK_JOB_LEASE_S="3",
+            GROUNDWORK_WORKERS=str(WORKERS),
+            GROUNDWORK_MAX_UPLOAD_MB=str(MAX_UPLOAD_MB),
+            GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
+            GROUNDWORK_COMPATIBLE_MODELS="fake-search",
+            **{holds.FOLDER: str(folder)},
+        )
+        try:
+            stack.start_web()
+            stack.start_worker()
+            yield Site(stack, holds.Holds(folder), model_server)
+        finally:
+            stack.stop()
+            for log in stack.logs.iterdir():
+                print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}")  # noqa: T201
+
+
+@pytest.fixture
+def cast(site: Site, transactional_db: None) -> Cast:
+    """A fresh tenant whose rows the running product sees."""
+    return make_cast()

@@ -1,0 +1,145 @@
+"""Hold the ingestion of a document open in the middle of a stage, for as long as a marker file exists.
+
+The worker's side (``install``, run by the test-only app) wraps functions of the pipeline; nothing in the product knows
+of it. The test's side is ``Holds``. Every point lies where a crash hurts most: after the stage's work, before its commit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.servers import wait_for
+
+FOLDER = "TESTS_HOLD_FOLDER"
+POINTS = {
+    "store": "the original is hashed, nothing is written",
+    "parse": "the reader child is alive and in the middle of its pages",
+    "pages": "pages are written and not committed",
+    "chunk": "chunks are written and not committed",
+    "embed": "one batch of vectors is committed, the next is not",
+    "index": "lexical rows and statistics are written and not committed",
+    "done": "document and job have ended, the queue does not know yet",
+}
+_document = 0  # the one this process ingests; the cpu lane has one thread
+
+
+class Holds:
+    """The test's side: arm a point for a document, wait until a worker stands there, let it go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def arm(self, point: str, document: int) -> None:
+        """Hold the document's ingestion at the point from now on, in every attempt."""
+        assert point in POINTS
+        self._marker(point, document).touch()
+
+    def reached(self, point: str, document: int, seconds: float = 90) -> int:
+        """Wait for a process to stand at the point; return its pid."""
+        report = self._marker(point, document).with_suffix(".pid")
+        wait_for(report.exists, seconds, f"{point} of document {document}")
+        pid = int(report.read_text())
+        report.unlink()
+        return pid
+
+    def release(self, point: str, document: int) -> None:
+        """Let go whoever stands at the point, and hold nobody there any more."""
+        self._marker(point, document).unlink()
+
+    def _marker(self, point: str, document: int) -> Path:
+        return self.folder / f"{point}-{document}"
+
+
+def install() -> None:
+    """Wrap the pipeline's steps in this process; without the environment variable do nothing."""
+    if FOLDER not in os.environ:
+        return
+    from apps.collections import pipeline
+
+    _wrap(pipeline, "document_ingest", _whole)
+    _wrap(pipeline, "document_extract", _reading)
+    _wrap(pipeline, "embedder_for", _embedding)
+    _wrap(pipeline.files, "file_digest", _after("store"))
+    _wrap(pipeline, "_pages_write", _after("pages"))
+    _wrap(pipeline, "_chunks_write", _after("chunk"))
+    _wrap(pipeline.terms, "document_index", _after("index"))
+
+
+def _hold(point: str) -> None:
+    marker = Path(os.environ[FOLDER]) / f"{point}-{_document}"
+    if not marker.exists():
+        return
+    draft = marker.with_suffix(".draft")
+    draft.write_text(str(os.getpid()))
+    draft.rename(marker.with_suffix(".pid"))
+    while marker.exists():
+        time.sleep(0.02)
+
+
+def _wrap(
+    module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
+    setattr(module, name, make(getattr(module, name)))
+
+
+def _after(point: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = inner(*args, **kwargs)
+            _hold(point)
+            return result
+
+        return call
+
+    return make
+
+
+def _whole(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, document_id: int, **kwargs: Any) -> Any:
+        global _document
+        _document = document_id
+        result = inner(*args, document_id=document_id, **kwargs)
+        _hold("done")
+        return result
+
+    return call
+
+
+def _reading(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, on_progress: Callable[[int, int], None], **kwargs: Any) -> Any:
+        def progress(current: int, total: int) -> None:
+            on_progress(current, total)
+            if current:
+                _hold("parse")
+
+        return inner(*args, on_progress=progress, **kwargs)
+
+    return call
+
+
+def _embedding(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _SecondBatch(inner(*args, **kwargs))
+
+    return call
+
+
+class _SecondBatch:
+    """An embedder that holds in its second batch."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self._batches = inner, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def embed_documents(self, texts: Sequence[str], **kwargs: Any) -> Any:
+        vectors = self._inner.embed_documents(texts, **kwargs)
+        self._batches += 1
+        if self._batches == 2:
+            _hold("embed")
+        return vectors
