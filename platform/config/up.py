@@ -9,9 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import hashlib
-import json
 import os
 import re
 import secrets
@@ -26,6 +24,7 @@ from config import env, processes
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
 from config.healthcheck import probe_host
+from config.records import read_record, try_lock, write_record
 from config.supervisor import LogFollower, Output, Service, describe_exit, http_get, stdout
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,7 +163,7 @@ class Up:
             loop.add_signal_handler(signum, self._ask_to_stop)
         try:
             self._end_leftovers()
-            _write(self._record, {"mark": self.mark, "pid": os.getpid(), "url": self.url})
+            write_record(self._record, {"mark": self.mark, "pid": os.getpid(), "url": self.url})
             self._start_database()
             if self._stops:
                 return 0
@@ -176,7 +175,7 @@ class Up:
 
     async def _serve(self) -> int:
         fingerprint = self._fingerprint()
-        is_prepared = fingerprint is not None and _read(self._prepared) == {
+        is_prepared = fingerprint is not None and read_record(self._prepared) == {
             "fingerprint": fingerprint
         }
         if not is_prepared:
@@ -187,7 +186,7 @@ class Up:
             if code != 0:
                 self.output.line("up", f"Setting up failed ({describe_exit(code)}); see above.")
                 return 1
-            _write(self._prepared, {"fingerprint": fingerprint})
+            write_record(self._prepared, {"fingerprint": fingerprint})
         self.web.start()
         self.worker.start()
         return await self._watch(is_prepared=is_prepared)
@@ -216,7 +215,7 @@ class Up:
 
     def _end_leftovers(self) -> None:
         """End what an earlier group, killed before it could clean up, left running."""
-        earlier = _read(self._record) or {}
+        earlier = read_record(self._record) or {}
         if mark := earlier.get("mark"):
             count = processes.end(processes.marked(str(mark)), grace_s=4.0)
             if count:
@@ -277,7 +276,7 @@ class Up:
                 if code != 0:
                     self.output.line("up", f"Setting up failed ({describe_exit(code)}); see above.")
                     return 1
-                _write(self._prepared, {"fingerprint": self._fingerprint()})
+                write_record(self._prepared, {"fingerprint": self._fingerprint()})
         return 0
 
     def _keep(self, service: Service, now: float) -> None:
@@ -324,7 +323,7 @@ class Up:
         def hurry() -> bool:
             return self._stops > 1
 
-        _write(self._record, {**(_read(self._record) or {}), "stopping": True})
+        write_record(self._record, {**(read_record(self._record) or {}), "stopping": True})
         for service in (self.setup, self.web, self.worker):
             await service.stop(hurry)
         processes.end(processes.marked(self.mark), grace_s=1.0)
@@ -368,8 +367,8 @@ def _only_one(data_dir: Path) -> Iterator[None]:
     descriptor = os.open(data_dir / "run" / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         deadline = time.monotonic() + _STOPPING_S
-        while not _lock(descriptor):
-            running = _read(data_dir / "run" / "up.json") or {}
+        while not try_lock(descriptor):
+            running = read_record(data_dir / "run" / "up.json") or {}
             if running.get("stopping") and time.monotonic() < deadline:
                 time.sleep(0.1)
                 continue
@@ -380,25 +379,3 @@ def _only_one(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _read(path: Path) -> dict[str, object] | None:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _write(path: Path, value: dict[str, object]) -> None:
-    draft = path.with_suffix(".new")
-    draft.write_text(json.dumps(value), encoding="utf-8")
-    draft.replace(path)

@@ -23,6 +23,7 @@ import pytest
 
 from config import processes, up
 from config.embedded import EmbeddedPostgres, read_state
+from config.records import read_record
 from config.supervisor import Output
 
 pytestmark = pytest.mark.servers
@@ -52,6 +53,7 @@ while True: time.sleep(1)
 RUNNER = """
 import argparse, sys
 from config import up
+from config.records import read_record
 from config.supervisor import Output
 setup, web, worker, setup_code, kind = sys.argv[1:6]
 python = sys.executable
@@ -164,7 +166,7 @@ def folder() -> Iterator[Path]:
     yield path
     record = path / "var" / "run" / "up.json"
     if record.exists():
-        earlier = up._read(record) or {}
+        earlier = read_record(record) or {}
         processes.end(processes.marked(str(earlier["mark"])), grace_s=1)
     EmbeddedPostgres(path / "var").stop(force=True)
     shutil.rmtree(path)
