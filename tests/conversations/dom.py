@@ -39,7 +39,9 @@ class Node:
 
     def parent_of(self, node: Node) -> Node | None:
         """Return the parent of an element below."""
-        return next((e for e in [self, *self.elements()] if any(c is node for c in e.children)), None)
+        return next(
+            (e for e in [self, *self.elements()] if any(c is node for c in e.children)), None
+        )
 
 
 class _Builder(HTMLParser):
@@ -103,9 +105,7 @@ def apply(page: Node, html: str) -> None:
                 target.children.insert(at, child)
         if modifier:
             keep = int(modifier.removeprefix("keep:"))
-            target.children = [
-                c for c in target.children if isinstance(c, str) or _key(c) < keep
-            ]
+            target.children = [c for c in target.children if isinstance(c, str) or _key(c) < keep]
 
 
 def shape(node: Node | None) -> list[object]:

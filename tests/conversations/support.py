@@ -40,7 +40,10 @@ class Library:
 
 
 def make_library(
-    cast: Cast, name: str = "Tariff", document: str = 'Duties "2026" <x>.pdf', texts: Sequence[str] = TEXTS
+    cast: Cast,
+    name: str = "Tariff",
+    document: str = 'Duties "2026" <x>.pdf',
+    texts: Sequence[str] = TEXTS,
 ) -> Library:
     """Return a collection with one document of these passages, a page each."""
     collection = make_collection(cast.tenant, name)

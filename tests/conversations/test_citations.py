@@ -17,7 +17,9 @@ from apps.conversations.citations import (
 )
 
 KNOWN = {
-    n: Passage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)
+    n: Passage(
+        n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100
+    )
     for n in (1, 2, 12, 123)
 }
 PIECES = st.sampled_from(
@@ -98,7 +100,9 @@ def test_quote_is_the_sentence_that_supports_the_claim() -> None:
     assert text[start:end] == "Bikes are free of duty."
 
 
-@pytest.mark.parametrize("text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000])
+@pytest.mark.parametrize(
+    "text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000]
+)
 def test_hostile_text_takes_no_time(text: str) -> None:
     import time
 
@@ -108,6 +112,20 @@ def test_hostile_text_takes_no_time(text: str) -> None:
 
 
 def test_payloads_of_other_tools_are_passed_over() -> None:
-    good = {"chunk_id": 7, "document_id": 1, "document": "d", "collection": "c", "text": "t", "page": None, "char_start": 3}
-    payloads: list[object] = [None, "x", {"results": "no"}, {"results": [1, {"chunk_id": "7"}]}, {"results": [good]}]
+    good = {
+        "chunk_id": 7,
+        "document_id": 1,
+        "document": "d",
+        "collection": "c",
+        "text": "t",
+        "page": None,
+        "char_start": 3,
+    }
+    payloads: list[object] = [
+        None,
+        "x",
+        {"results": "no"},
+        {"results": [1, {"chunk_id": "7"}]},
+        {"results": [good]},
+    ]
     assert list(passages_of(payloads)) == [7]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from jobs.context import JobContext
@@ -49,6 +51,13 @@ def events_of(run: Run) -> list[tuple[int, str, dict[str, Any]]]:
 def transcript(run: Run) -> Transcript:
     """Return what a watcher sees."""
     return transcript_of(events_of(run))
+
+
+async def until(run: Run, kind: str) -> None:
+    """Wait until an event of this kind is stored."""
+    async with asyncio.timeout(5):
+        while kind not in await sync_to_async(kinds_of)(run):  # noqa: ASYNC110 - another thread writes it
+            await asyncio.sleep(0.005)
 
 
 def kinds_of(run: Run) -> Sequence[str]:

@@ -17,7 +17,7 @@ from runs.recorder import Recorder
 from runs.services import run_execute, run_stop
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.runs.support import events_of, kinds_of, make_run, take, transcript
+from tests.runs.support import events_of, kinds_of, make_run, take, transcript, until
 from toolloop.errors import AuthFailed, ProviderUnavailable
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
@@ -144,7 +144,7 @@ async def _kill_points(
         run, job = await sync_to_async(make_run)(cast)
         world, count, dead = World(), 0, False
 
-        def guarded(original: Any) -> Any:
+        def guarded(original: Any, point: int = point) -> Any:
             def method(self: Recorder, *args: Any) -> Any:
                 nonlocal count, dead
                 if dead:
@@ -219,8 +219,7 @@ async def test_step_is_reset_when_the_worker_dies_in_mid_text(
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
     provider = ScriptedProvider([hangs(after="Half an ans")])
     task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
-    while "text" not in await sync_to_async(kinds_of)(run):
-        await asyncio.sleep(0.01)
+    await until(run, "text")
     task.cancel()  # what a draining worker does; the job goes back to the queue
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -250,8 +249,7 @@ async def test_old_worker_writes_nothing_when_its_job_was_taken_over(
     slow = asyncio.create_task(
         execute(first, run, ScriptedProvider([calls(call("wait")), says("Old.")]), Toolset([wait]))
     )
-    while "tool_started" not in await sync_to_async(kinds_of)(run):
-        await asyncio.sleep(0.01)
+    await until(run, "tool_started")
     second = await sync_to_async(take)(job, "w2", lane_threads)
     gate.set()  # the tool is idempotent: the second worker runs it again and gets its answer
     await execute(second, run, ScriptedProvider([says("New.")]), Toolset([wait]))
@@ -275,8 +273,7 @@ async def test_stop_takes_less_than_a_second_and_keeps_the_text(
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
     provider = ScriptedProvider([hangs(after="As far as ")])
     task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
-    while "text" not in await sync_to_async(kinds_of)(run):
-        await asyncio.sleep(0.01)
+    await until(run, "text")
 
     def ask() -> None:
         with tenant_scope(cast.tenant.pk):
@@ -366,8 +363,7 @@ async def test_deltas_are_coalesced_and_the_first_is_written_at_once(
     words = [f"w{i} " for i in range(100)]
     provider = ScriptedProvider([says(words, chunk_delay_s=0.005)])
     task = asyncio.create_task(execute(ctx, run, provider, Toolset()))
-    while "text" not in await sync_to_async(kinds_of)(run):
-        await asyncio.sleep(0.005)
+    await until(run, "text")
     first = (await sync_to_async(events_of)(run))[1]
     assert len(first[2]["text"]) < 40
     await task

@@ -1,0 +1,67 @@
+"""Conversations in the admin: to look at, for nobody to change. An owner can read what was asked in the workspace."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from apps.conversations.models import (
+    Citation,
+    Conversation,
+    ConversationCollection,
+    Message,
+    Turn,
+)
+from tenancy.admin_scope import JournalAdmin, JournalInline
+
+
+class ScopeInline(JournalInline):
+    model = ConversationCollection
+    fields = ("collection",)
+    readonly_fields = fields
+
+
+class MessageInline(JournalInline):
+    model = Message
+    fields = ("author", "text", "created_at")
+    readonly_fields = fields
+
+
+class CitationInline(JournalInline):
+    model = Citation
+    fields = ("number", "document_name", "page", "quote")
+    readonly_fields = fields
+
+
+@admin.register(Conversation)
+class ConversationAdmin(JournalAdmin):
+    list_display = ("title", "user", "model", "created_at", "updated_at")
+    list_filter = ("model", "created_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("title", "user__email")
+    date_hierarchy = "created_at"
+    inlines = (ScopeInline,)
+
+
+@admin.register(Turn)
+class TurnAdmin(JournalAdmin):
+    list_display = ("conversation", "index", "run", "is_active", "removed_markers", "created_at")
+    list_filter = ("is_active", "created_at")
+    list_select_related = ("conversation", "run")
+    search_fields = ("=conversation__id", "conversation__title", "=run__id")
+    inlines = (MessageInline, CitationInline)
+
+
+@admin.register(Message)
+class MessageAdmin(JournalAdmin):
+    list_display = ("turn", "author", "created_at")
+    list_filter = ("author", "created_at")
+    list_select_related = ("turn",)
+    search_fields = ("text",)
+
+
+@admin.register(Citation)
+class CitationAdmin(JournalAdmin):
+    list_display = ("turn", "number", "document_name", "collection_name", "page")
+    list_filter = (("document__collection", admin.RelatedOnlyFieldListFilter),)
+    list_select_related = ("turn",)
+    search_fields = ("document_name", "quote")

@@ -1,0 +1,264 @@
+"""REST of conversations, runs and models. The views hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.conversations import selectors, services
+from apps.conversations.api_shapes import (
+    ConversationInput,
+    ConversationOutput,
+    ConversationUpdate,
+    ModelOutput,
+    RetryInput,
+    RunOutput,
+    TurnInput,
+    TurnOutput,
+)
+from apps.conversations.models import Conversation, Turn
+from basics.errors import Invalid, Missing
+from runs import services as run_services
+from runs.selectors import run_get
+from runs.stream import EVENT_STREAM, event_frames, position_of
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+_IDEMPOTENCY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="A UUID made once per question."
+)
+
+
+def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = shape(data=data)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+class ConversationsView(TenantAPIView):
+    """The caller's own conversations."""
+
+    actions = {"GET": "conversation.read", "POST": "conversation.write"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True))  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """List conversations, newest first."""
+        return self.paginated(selectors.conversation_list(actor=self.actor), ConversationOutput)
+
+    @extend_schema(operation_id="conversations_create", tags=["conversations"], request=ConversationInput, responses={201: ConversationOutput})  # fmt: skip
+    def post(self, request: Request) -> Response:
+        """Create an empty conversation."""
+        values = _valid(ConversationInput, request.data)
+        row = services.conversation_create(tenant=self.tenant, actor=self.actor, **values)
+        return Response(_conversation(self, row.pk), status=status.HTTP_201_CREATED)
+
+
+class ConversationView(TenantAPIView):
+    """One conversation."""
+
+    actions = {
+        "GET": "conversation.read",
+        "PATCH": "conversation.write",
+        "DELETE": "conversation.write",
+    }
+
+    @extend_schema(operation_id="conversations_get", tags=["conversations"], responses=ConversationOutput)  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a conversation."""
+        return Response(_conversation(self, pk))
+
+    @extend_schema(operation_id="conversations_update", tags=["conversations"], request=ConversationUpdate, responses=ConversationOutput)  # fmt: skip
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change the title or the collections that are searched."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        values = _valid(ConversationUpdate, request.data)
+        who = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
+        if "title" in values:
+            services.conversation_rename(**who, title=values["title"])
+        if "collections" in values:
+            services.scope_set(**who, collections=values["collections"])
+        return Response(_conversation(self, pk))
+
+    @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})  # fmt: skip
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a conversation with its turns and runs."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        services.conversation_delete(
+            tenant=self.tenant, actor=self.actor, conversation=conversation
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TurnsView(TenantAPIView):
+    """Questions and answers of a conversation."""
+
+    actions = {"GET": "conversation.read", "POST": "conversation.write"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="turns_list", tags=["conversations"], responses=TurnOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List turns, newest first."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        rows = selectors.turn_list(actor=self.actor, conversation=conversation)
+        return self.paginated(rows, TurnOutput)
+
+    @extend_schema(operation_id="turns_create", tags=["conversations"], request=TurnInput, parameters=[_IDEMPOTENCY], responses={201: TurnOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask a question; the answer is written in the background, see /runs/{id}/events."""
+        values = _valid(TurnInput, request.data)
+        turn = services.turn_submit(
+            tenant=self.tenant,
+            actor=self.actor,
+            conversation=Conversation(pk=pk, tenant=self.tenant),
+            text=values["text"],
+            client_id=values.get("client_id") or _key(request),
+            model=values["model"],
+        )
+        return Response(_turn(self, turn), status=status.HTTP_201_CREATED)
+
+
+class TurnView(TenantAPIView):
+    """One turn."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="turns_get", tags=["conversations"], responses=TurnOutput)
+    def get(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Return a turn."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        return Response(TurnOutput(turn).data)
+
+
+class TurnRetryView(TenantAPIView):
+    """Ask again."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput)  # fmt: skip
+    def post(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Answer the last question once more, after its answer failed or was stopped."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        model = _valid(RetryInput, request.data)["model"]
+        turn = services.turn_retry(tenant=self.tenant, actor=self.actor, turn=turn, model=model)
+        return Response(_turn(self, turn))
+
+
+class RunView(TenantAPIView):
+    """One run of the caller."""
+
+    actions = {"GET": "run.read"}
+
+    @extend_schema(operation_id="runs_get", tags=["runs"], responses=RunOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a run."""
+        return Response(RunOutput(run_get(actor=self.actor, pk=pk)).data)
+
+
+class RunStopView(TenantAPIView):
+    """Stop a run."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(operation_id="runs_stop", tags=["runs"], request=None, responses={202: RunOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
+        run = run_get(actor=self.actor, pk=pk)
+        run = run_services.run_stop(tenant=self.tenant, actor=self.actor, run=run)
+        return Response(RunOutput(run).data, status=status.HTTP_202_ACCEPTED)
+
+
+class EventStreamRenderer(BaseRenderer):
+    """Lets clients ask for ``text/event-stream``; the view makes the stream itself, errors come as JSON."""
+
+    media_type = EVENT_STREAM
+    format = "sse"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        rendered: bytes = JSONRenderer().render(data, "application/json", renderer_context)
+        return rendered
+
+
+class RunEventsView(TenantAPIView):
+    """Events of a run, as they happen."""
+
+    actions = {"GET": "run.read"}
+    renderer_classes = [EventStreamRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="runs_events",
+        tags=["runs"],
+        parameters=[
+            OpenApiParameter("after", int, description="Go on after this event."),
+            OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
+        ],
+        responses={
+            (200, EVENT_STREAM): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="Server-sent events: `event` is the kind (text, reasoning, step_started, step_reset, "
+                "tool_started, tool_finished, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
+            )
+        },
+    )
+    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """Stream the events of a run from the beginning, or after a position; ends with the run."""
+        run = run_get(actor=self.actor, pk=pk)
+        after = position_of(request.headers, request.query_params)
+        response = StreamingHttpResponse(
+            event_frames(self.tenant.pk, run.pk, after), content_type=EVENT_STREAM
+        )
+        response["Cache-Control"] = "no-cache, no-transform"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+
+class ModelsView(TenantAPIView):
+    """What can answer."""
+
+    actions = {"GET": "model.read"}
+
+    @extend_schema(operation_id="models_list", tags=["models"], responses=ModelOutput(many=True))
+    def get(self, request: Request) -> Response:
+        """List the models this workspace can use; `extractive`, the last, quotes without a language model."""
+        return Response(ModelOutput(selectors.model_list(self.tenant), many=True).data)
+
+
+def _conversation(view: TenantAPIView, pk: int) -> dict[str, Any]:
+    row = selectors.conversation_list(actor=view.actor).filter(pk=pk).first()
+    if row is None:
+        raise Missing("conversation")
+    return dict(ConversationOutput(row).data)
+
+
+def _turn(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
+    conversation = Conversation(pk=turn.conversation_id, tenant=view.tenant)
+    stored = selectors.turn_get(actor=view.actor, conversation=conversation, pk=turn.pk)
+    return dict(TurnOutput(stored).data)
+
+
+def _key(request: Request) -> uuid.UUID:
+    """Return the idempotency key of a request; a request without one is a new question each time."""
+    text = request.headers.get("Idempotency-Key", "").strip()
+    if not text:
+        return uuid.uuid4()
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        raise Invalid("idempotency_key_invalid", "Idempotency-Key must be a UUID.") from None

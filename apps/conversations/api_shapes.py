@@ -1,0 +1,137 @@
+"""What the REST API of conversations and runs takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.conversations.models import Message, Turn
+from apps.conversations.services import MAX_TEXT
+from runs.models import RunStatus
+
+_BIGINT = 2**63 - 1
+
+
+class ConversationInput(serializers.Serializer[Any]):
+    title = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+    model = serializers.CharField(
+        required=False, allow_blank=True, max_length=120, default="", help_text="An id of /models; the default if not given."
+    )  # fmt: skip
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=500,
+        help_text="Ids of the collections to search; empty for all.",
+    )  # fmt: skip
+
+
+class ConversationUpdate(serializers.Serializer[Any]):
+    title = serializers.CharField(required=False, max_length=200)
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
+        help_text="Ids of the collections to search from now on; empty for all.",
+    )  # fmt: skip
+
+
+class ConversationOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    model = serializers.CharField()
+    is_answering = serializers.BooleanField(help_text="A turn is under way.")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Conversation"
+
+
+class TurnInput(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
+    client_id = serializers.UUIDField(
+        required=False, help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists."
+    )  # fmt: skip
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class RetryInput(serializers.Serializer[Any]):
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class CitationOutput(serializers.Serializer[Any]):
+    number = serializers.IntegerField(help_text="The marker [1] in the answer.")
+    chunk_id = serializers.IntegerField(allow_null=True, help_text="Null once the chunk is gone.")
+    document_id = serializers.IntegerField(allow_null=True)
+    document_name = serializers.CharField()
+    collection_name = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    quote = serializers.CharField(help_text="The cited passage, word for word.")
+    char_start = serializers.IntegerField(help_text="Offset of the quote in the document's text.")
+    char_end = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "Citation"
+
+
+class TurnOutput(serializers.Serializer[Turn]):
+    id = serializers.IntegerField()
+    index = serializers.IntegerField(help_text="Place in the conversation, from 0.")
+    run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
+    status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")
+    model = serializers.CharField(source="run.model")
+    question = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
+    citations = CitationOutput(many=True)
+    removed_citations = serializers.IntegerField(
+        source="removed_markers", help_text="Markers that named no retrieved passage."
+    )
+    error_code = serializers.CharField(source="run.error_code")
+    error_message = serializers.CharField(source="run.error_message")
+    created_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Turn"
+
+    def get_question(self, turn: Turn) -> str:
+        return _said(turn, Message.Author.USER)
+
+    def get_answer(self, turn: Turn) -> str:
+        return _said(turn, Message.Author.ASSISTANT)
+
+
+def _said(turn: Turn, author: str) -> str:
+    return next((str(m.text) for m in turn.messages.all() if m.author == author), "")
+
+
+class RunOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    kind = serializers.CharField()
+    model = serializers.CharField()
+    status = serializers.ChoiceField(choices=RunStatus.choices)
+    answer = serializers.CharField(help_text="As the model wrote it, with markers such as [c123].")
+    last_seq = serializers.IntegerField(help_text="Number of the newest event.")
+    limit_reached = serializers.CharField()
+    error_code = serializers.CharField()
+    error_message = serializers.CharField()
+    is_retryable = serializers.BooleanField()
+    usage = serializers.DictField(child=serializers.IntegerField())
+    cost_usd = serializers.DecimalField(max_digits=12, decimal_places=6, allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        ref_name = "Run"
+
+
+class ModelOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    provider = serializers.CharField()
+    model = serializers.CharField()
+    label = serializers.CharField()
+    context_window = serializers.IntegerField(allow_null=True, help_text="Tokens.")
+    max_output_tokens = serializers.IntegerField(allow_null=True)
+    is_language_model = serializers.BooleanField(
+        help_text="False: answers quote, nothing is written."
+    )
+
+    class Meta:
+        ref_name = "Model"

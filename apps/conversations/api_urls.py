@@ -1,0 +1,20 @@
+"""REST of conversations, runs and models (included under /api/v1/, namespace ``api``)."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.conversations import api
+
+_TURNS = "conversations/<int:pk>/turns"
+urlpatterns = [
+    path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
+    path("conversations/<int:pk>", api.ConversationView.as_view(), name="conversations-detail"),
+    path(_TURNS, api.TurnsView.as_view(), name="turns-list"),
+    path(f"{_TURNS}/<int:turn_pk>", api.TurnView.as_view(), name="turns-detail"),
+    path(f"{_TURNS}/<int:turn_pk>/retry", api.TurnRetryView.as_view(), name="turns-retry"),
+    path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
+    path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),
+    path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
+    path("models", api.ModelsView.as_view(), name="models-list"),
+]
