@@ -1,0 +1,138 @@
+"""What tests of collections share: storage in a temporary folder, an embedder that costs nothing, one way to ingest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from apps.collections import services
+from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
+from apps.collections.models import Collection, Document
+from jobs import runner
+from jobs.context import JobContext
+from jobs.models import Job
+from tests.cast import Cast
+from tests.factories import make_collection
+
+DIMS = 384
+
+
+class WordEmbedder:
+    """Vectors in which texts with common words are near each other; deterministic, no model."""
+
+    space = EmbeddingSpace("test", "test", DIMS, "test")
+    usage = EmbeddingUsage()
+
+    def __init__(self) -> None:
+        self.on_texts: Callable[[Sequence[str]], None] | None = None
+
+    def embed_documents(self, texts: Sequence[str], *, on_progress: Any = None) -> Any:
+        if self.on_texts is not None:
+            self.on_texts(texts)
+        vectors = np.full((len(texts), DIMS), 0.001, dtype=np.float32)
+        for row, text in enumerate(texts):
+            for word in text.lower().split():
+                vectors[row, int(hashlib.sha256(word.encode()).hexdigest()[:8], 16) % DIMS] += 1
+        if on_progress is not None:
+            on_progress(len(texts), len(texts))
+        result: Any = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return result
+
+    def embed_query(self, text: str) -> Any:
+        return self.embed_documents([text])[0]
+
+
+@pytest.fixture
+def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
+    fake = WordEmbedder()
+    for module in ("pipeline", "search"):
+        monkeypatch.setattr(
+            f"apps.collections.{module}.embedder_for", lambda space, *, tenant: fake
+        )
+    return fake
+
+
+@pytest.fixture
+def storage(settings: Any, tmp_path: Path) -> Path:
+    """Keep files and page images of this test apart; returns the folder of the originals."""
+    settings.DATA_DIR = tmp_path
+    settings.MEDIA_ROOT = tmp_path / "files"
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path / "files")},
+        },
+    }
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def collection(cast: Cast, storage: Path, embedder: WordEmbedder) -> Collection:
+    """A collection of the cast's tenant, ready to ingest into."""
+    return make_collection(cast.tenant, "Trade", chunk_size=400, chunk_overlap=50)
+
+
+def upload(
+    cast: Cast, collection: Collection, name: str, data: bytes, role: str = "member"
+) -> Document:
+    """Upload bytes; the caller is in the tenant's scope."""
+    return services.document_upload(
+        tenant=cast.tenant, actor=cast.actor(role), collection=collection, name=name, chunks=[data]
+    ).document
+
+
+def attempt(document: Document) -> Document:
+    """Run one attempt of a document's job as the worker does, without its heartbeat thread; returns the fresh row.
+
+    (That thread has a connection of its own, which cannot see rows of a test's open transaction.)
+    """
+    document.refresh_from_db()
+    assert document.job_id is not None
+    job = runner.claim(document.tenant_id, document.job_id)
+    assert job is not None, "the job is not waiting"
+    context = JobContext(job)
+    error: BaseException | None = None
+    try:
+        runner.registry.get(job.kind).handler(context, **job.payload)
+    except Exception as raised:  # noqa: BLE001 - recorded as the runner does
+        error = raised
+    runner._finish(context, job, error)
+    document.refresh_from_db()
+    return document
+
+
+def make_due(document: Document) -> None:
+    """Let a job that waits for its next attempt start now."""
+    Job.objects.filter(pk=document.job_id).update(run_after="2000-01-01T00:00Z")
+
+
+def ingest(cast: Cast, collection: Collection, name: str, data: bytes) -> Document:
+    """Upload and ingest; returns the document as it ended."""
+    return attempt(upload(cast, collection, name, data))
+
+
+@pytest.fixture
+def member_client(cast: Cast, client: Client) -> Client:
+    client.force_login(cast.user("member"))
+    return client
+
+
+LAMPS = b"""# Lamps
+
+LED lamps of heading 8539.50.00 are dutiable at two percent. The code INV-100234 names the invoice.
+
+# Pumps
+
+Pumps for liquids stand in heading 8413.70.20 and pay nothing when they come from Brazil.
+
+# Method
+
+We compare the statutory rate with the collected rate for every month and explain the difference in words.
+"""

@@ -1,0 +1,250 @@
+"""Search: only ready documents of this tenant, every filter obeyed, codes found exactly, ranks told."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.collections import lexical, services
+from apps.collections.models import Chunk, Collection, Document, Embedding
+from apps.collections.search import SearchResult, search_run
+from basics.errors import Denied, Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.collections.conftest import LAMPS, ingest
+from tests.factories import make_collection, make_space
+
+pytestmark = pytest.mark.django_db
+WINE = b"# Wine\n\nSparkling wine of heading 2204.10.00 pays by the litre, and the price does not matter.\n"
+
+
+@pytest.fixture(autouse=True)
+def scope(cast: Cast):
+    with tenant_scope(cast.tenant.pk):
+        yield
+
+
+def ask(cast: Cast, collections: list[Collection] | None, query: str, **extra) -> SearchResult:
+    return search_run(
+        tenant=cast.tenant,
+        actor=cast.actor("viewer"),
+        collections=collections,
+        query=query,
+        **extra,
+    )
+
+
+def test_passage_comes_first_with_its_ranks(cast: Cast, collection: Collection) -> None:
+    document = ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    result = ask(cast, [collection], "Which pumps come from Brazil?")
+    first = result.hits[0]
+    assert "Pumps for liquids" in first.text
+    assert (first.document_id, first.document_name) == (document.pk, "lamps.md")
+    assert (first.vector_rank, first.lexical_rank, first.exact_rank) == (1, 1, None)
+    assert first.score == pytest.approx(2 / 11)
+    assert result.legs == ("vector", "lexical", "exact")
+    assert result.note == ""
+
+
+def test_code_is_found_exactly_and_told_so(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    for code, words in (
+        ("8539.50.00", "LED lamps"),
+        ("inv-100234", "LED lamps"),
+        ("2204.10.00", "Sparkling"),
+    ):
+        result = ask(cast, [collection], f"What is {code}?")
+        assert result.identifiers == [code]
+        assert words in result.hits[0].text
+        assert result.hits[0].is_exact
+        assert not any(hit.is_exact for hit in result.hits[1:])
+
+
+def test_longer_code_is_found_by_its_beginning(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    hits = ask(cast, [collection], "8539.50", legs=("exact",)).hits
+    assert len(hits) == 1
+    assert "8539.50.00" in hits[0].text
+
+
+def test_bm25_is_the_textbook_formula(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    collection.refresh_from_db()
+    from apps.collections.pipeline import chunk_indexed_text
+
+    query = "does the price of lamps matter"
+    texts = {c.pk: lexical.tokenise(chunk_indexed_text(c)) for c in Chunk.objects.all()}
+    expected = {}
+    for pk, words in texts.items():
+        weights = lexical.tf_weights(words, collection.average_length)
+        score = 0.0
+        for term in lexical.query_term_ids(query):
+            with_term = sum(term in lexical.tf_weights(w, 1) for w in texts.values())
+            score += weights.get(term, 0) * lexical.idf(len(texts), with_term)
+        if score > 0:
+            expected[pk] = score
+    found = {h.chunk_id: h.bm25 for h in ask(cast, [collection], query, legs=("lexical",)).hits}
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert len(found) >= 2
+
+
+def test_other_tenants_chunks_are_never_found(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    outsider = cast.actor("outsider")
+    with tenant_scope(cast.other_tenant.pk):
+        everything = search_run(tenant=cast.other_tenant, actor=outsider, collections=None, query="8539.50.00")  # fmt: skip
+        assert everything.hits == []
+        with pytest.raises(Missing):
+            search_run(tenant=cast.other_tenant, actor=outsider, collections=[collection], query="lamps")  # fmt: skip
+        collection.tenant_id = cast.other_tenant.pk  # a forged row: the database still refuses
+        for legs in (("vector",), ("lexical",), ("exact",)):
+            forged = search_run(
+                tenant=cast.other_tenant, actor=outsider, collections=[collection], query="8539.50.00 lamps", legs=legs,
+            )  # fmt: skip
+            assert forged.hits == []
+
+
+def test_actor_of_another_tenant_is_refused(cast: Cast, collection: Collection) -> None:
+    with pytest.raises(Missing):
+        search_run(tenant=cast.tenant, actor=cast.actor("outsider"), collections=None, query="x")
+
+
+def test_actor_without_the_right_is_refused(cast: Cast) -> None:
+    nobody = Actor("api_key", cast.tenant.pk, frozenset({"collection.read"}))
+    with pytest.raises(Denied):
+        search_run(tenant=cast.tenant, actor=nobody, collections=None, query="x")
+
+
+@pytest.mark.parametrize("status", ["failed", "processing", "cancelled", "queued"])
+def test_chunks_are_not_found_while_their_document_is_not_ready(
+    cast: Cast, collection: Collection, status: str
+) -> None:
+    document = ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    Document.objects.filter(pk=document.pk).update(status=status)
+    for legs in (("vector",), ("lexical",), ("exact",)):
+        for filters in (None, {"document_id": document.pk}):
+            hits = ask(cast, [collection], "LED lamps 8539.50.00", legs=legs, filters=filters).hits
+            assert document.pk not in {hit.document_id for hit in hits}
+
+
+def test_deleted_document_leaves_nothing_to_find(
+    cast: Cast, collection: Collection, storage, django_capture_on_commit_callbacks
+) -> None:
+    document = ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    with django_capture_on_commit_callbacks(execute=True):
+        services.document_delete(tenant=cast.tenant, actor=cast.actor("member"), document=document)
+    result = ask(cast, [collection], "LED lamps 8539.50.00 pumps Brazil")
+    assert {hit.document_name for hit in result.hits} <= {"wine.md"}
+    assert not Embedding.objects.filter(document_id=document.pk).exists()
+    assert not (storage / document.file).exists()
+
+
+def test_filters_hold_in_every_leg(cast: Cast, collection: Collection) -> None:
+    lamps = ingest(cast, collection, "lamps.md", LAMPS)
+    wine = ingest(cast, collection, "wine.txt", WINE)
+    for legs in (("vector",), ("lexical",), ("exact",), ("vector", "lexical", "exact")):
+        for filters, expected in (
+            ({"document_id": lamps.pk}, {lamps.pk}),
+            ({"document_id": {"in": [wine.pk]}}, {wine.pk}),
+            ({"media_type": "text/plain"}, {wine.pk}),
+            ({"media_type": {"in": ["text/plain"]}, "document_id": {"eq": lamps.pk}}, set()),
+            ({"document_id": {"in": []}}, set()),
+        ):
+            hits = ask(cast, [collection], "lamps wine 8539.50.00 2204.10.00 heading", legs=legs, filters=filters).hits  # fmt: skip
+            assert {hit.document_id for hit in hits} == expected, (legs, filters)
+
+
+@pytest.mark.parametrize(
+    ("filters", "code"),
+    [
+        ({"color": "red"}, "filter_unknown"),
+        ({"document_id": {"lt": 3}}, "filter_unknown"),
+        ({"document_id": "3"}, "filter_invalid"),
+        ({"document_id": True}, "filter_invalid"),
+        ({"document_id": {"in": "3"}}, "filter_invalid"),
+        ({"document_id": 2**70}, "filter_invalid"),
+        ({"media_type": 5}, "filter_invalid"),
+        ({"media_type": {}}, "filter_invalid"),
+    ],
+)
+def test_filter_is_an_error_when_it_is_not_understood(
+    cast: Cast, collection: Collection, filters: dict, code: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        ask(cast, [collection], "lamps", filters=filters)
+    assert (refused.value.code, refused.value.status) == (code, 400)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["'; DROP TABLE collections_chunk; --", "%s %(tenant)s", "{1:2}/3", "id:a'b\\c.1", "a_b'::tsquery", "\x00lamps", "😀 c++ !!! (((", "100% of 8539.50.00"],
+)  # fmt: skip
+def test_question_of_any_characters_is_only_a_question(
+    cast: Cast, collection: Collection, query: str
+) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    assert ask(cast, [collection], query).query
+
+
+@pytest.mark.parametrize("query", ["", "   ", "x" * 4001])
+def test_question_is_refused_when_empty_or_too_long(cast: Cast, query: str) -> None:
+    with pytest.raises(Invalid, match="Ask something"):
+        ask(cast, None, query)
+
+
+def test_stop_words_alone_find_by_meaning_only(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    hits = ask(cast, [collection], "is it of the").hits
+    assert hits
+    assert {hit.lexical_rank for hit in hits} == {None}
+
+
+def test_collections_of_several_spaces_are_searched_together(
+    cast: Cast, collection: Collection
+) -> None:
+    other = make_collection(cast.tenant, "Wine", space=make_space(fingerprint="second"))
+    ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, other, "wine.md", WINE)
+    hits = ask(cast, None, "heading of wine and lamps").hits
+    assert {hit.collection_id for hit in hits[:2]} == {collection.pk, other.pk}
+    assert [hit.vector_rank for hit in hits[:2]] == [1, 1], "each space ranks its own vectors"
+
+
+def test_words_still_work_and_it_is_said_when_the_embedder_fails(
+    cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apps.collections.embedders.base import EmbeddingError
+
+    ingest(cast, collection, "lamps.md", LAMPS)
+
+    def fails(space, *, tenant):
+        raise EmbeddingError("embedder_unavailable", "The provider is down.")
+
+    monkeypatch.setattr("apps.collections.search.embedder_for", fails)
+    result = ask(cast, [collection], "pumps from Brazil")
+    assert "Pumps for liquids" in result.hits[0].text
+    assert result.legs == ("lexical", "exact")
+    assert "The provider is down." in result.note
+
+
+def test_search_is_one_statement(
+    cast: Cast, collection: Collection, django_assert_num_queries
+) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    with django_assert_num_queries(1):
+        ask(cast, [collection], "LED lamps 8539.50.00")
+
+
+def test_identifier_that_stands_everywhere_identifies_nothing(
+    cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.collections.search.MAX_CHUNKS_PER_IDENTIFIER", 1)
+    ingest(cast, collection, "a.txt", b"In FY2022 the report names code 8539.50.00 once.")
+    ingest(cast, collection, "b.txt", b"In FY2022 the other report names code 2204.10.00 once.")
+    hits = ask(cast, [collection], "FY2022 8539.50.00", legs=("exact",)).hits
+    assert [hit.document_name for hit in hits] == ["a.txt"]
