@@ -225,7 +225,11 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             structlog.processors.JSONRenderer(),
         ]
     else:
-        final = [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)]
+        # The default formatter prints the local variables of every frame: keys, passwords, people's text.
+        plain = structlog.dev.plain_traceback
+        final = [
+            structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, exception_formatter=plain)
+        ]
     return {
         "version": 1,
         "disable_existing_loggers": False,
