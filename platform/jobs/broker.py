@@ -6,13 +6,16 @@ queries. Rows and admin are the ORM broker's own.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import psycopg
+import structlog
 from django.db import connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
+log = structlog.get_logger(__name__)
 CHANNEL = "groundwork_queue"
 
 
@@ -38,6 +41,17 @@ class NotifyBroker(ORM):  # type: ignore[misc]
             return int(cursor.fetchone()[0])
 
     def dequeue(self) -> list[tuple[int, str]] | None:
+        try:
+            return self._take()
+        except psycopg.OperationalError as error:
+            # Raised on, django-q2 would sleep for 10 s and start a new pusher; the database may be back in one.
+            log.warning("queue_connection_lost", error=str(error))
+            if self._connection is not None:
+                self._connection.close()
+            time.sleep(self.SAFETY_POLL_S)
+            return None
+
+    def _take(self) -> list[tuple[int, str]] | None:
         connection = self._listening()  # LISTEN comes before the first look, so nothing is missed
         rows = connection.execute(
             "UPDATE django_q_ormq SET lock = now() + make_interval(secs => %s) WHERE id IN "
