@@ -26,6 +26,7 @@ _STDERR_KEPT = 2000
 _CHILD_MODULE = "apps.collections.ingestion.child"
 
 _OUT_OF_MEMORY = "Reading this file needs more than {mb} MB of memory and was stopped. Split it or raise the limit."
+_KILLED = "The reader of this file was killed from outside, as happens when the machine runs out of memory. Try again; if it happens again, split the file."
 _TIMED_OUT = "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
 _CRASHED = "The reader broke down on this file ({how}). The file may be damaged: export it again and upload the new one."
 
@@ -156,8 +157,10 @@ def _judge_exit(process: subprocess.Popen[bytes], limits: ReaderLimits, errors: 
         raise _timed_out(limits)
     errors.seek(0)
     said = errors.read()[-_STDERR_KEPT:].decode(errors="replace")
-    if "MemoryError" in said or "memory allocation of" in said or code == -signal.SIGKILL:
+    if "MemoryError" in said or "memory allocation of" in said:
         raise _out_of_memory(limits)
+    if code == -signal.SIGKILL:
+        raise ReadFailure(FailureCode.OUT_OF_MEMORY, _KILLED)
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     raise ReadFailure(FailureCode.CRASHED, _CRASHED.format(how=how), data={"stderr": said})
 
