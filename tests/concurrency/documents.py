@@ -15,10 +15,9 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 
 _numbers = itertools.count(1)
-_WORDS = (
-    "duty entry notice origin tariff heading importer customs quota rate claim proof value goods "
-    "article chapter subheading statistical reporting exemption drawback bond warehouse transit"
-).split()
+_TEXT = """duty entry notice origin tariff heading importer customs quota rate claim proof value goods
+article chapter subheading statistical reporting exemption drawback bond warehouse transit"""
+_WORDS = _TEXT.split()
 
 
 def make_text_pdf(*, pages: int, chars_per_page: int, seed: int = 0) -> bytes:

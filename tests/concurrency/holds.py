@@ -80,9 +80,7 @@ def _hold(point: str) -> None:
         time.sleep(0.02)
 
 
-def _wrap(
-    module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> None:
+def _wrap(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     setattr(module, name, make(getattr(module, name)))
 
 

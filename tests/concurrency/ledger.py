@@ -81,7 +81,9 @@ def assert_ready_and_reconciled(tenant: Tenant, pk: int) -> None:
         assert list(stored.values_list("index", "text")) == [(d.index, d.text) for d in drafts]
         assert [d.index for d in drafts] == list(range(len(drafts)))
         vectors = Embedding.objects.filter(document_id=pk)
-        assert vectors.count() == document.chunk_count, "a chunk has two vectors, or one is left over"
+        assert vectors.count() == document.chunk_count, (
+            "a chunk has two vectors, or one is left over"
+        )
 
 
 def assert_statistics_exact(tenant: Tenant, collection: Collection) -> None:

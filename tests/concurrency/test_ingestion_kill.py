@@ -7,7 +7,6 @@ import signal
 import time
 
 import psutil
-import pytest
 from django.db import connection, transaction
 
 from apps.collections.models import Collection, Document, DocumentStatus
