@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.portal import Portal, watch_console
 from tests.cast import Cast, make_cast
 from tests.fake_provider import FakeProvider, running
 from tests.servers import Stack
@@ -21,6 +23,13 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+MODELS = (
+    "fake-search-words40-gap15",
+    "fake-search-words90-gap40",
+    "fake-words400-gap50",
+    "fake-fail500",
+    "fake-search-words60-gap10-cut",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,16 +54,27 @@ class Site:
         return self.stack.url
 
 
-@pytest.fixture(scope="session")
-def site(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+@pytest.fixture(scope="package")
+def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Database access for the whole package: each test has tenants of its own, and the last one sweeps.
+
+    It has the name of pytest-django's fixture because that makes it set up the database. Playwright keeps an event loop
+    in this thread, which Django takes for asynchronous code.
+    """
+    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield
+        call_command("flush", interactive=False, verbosity=0)
+
+
+@pytest.fixture(scope="package")
+def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     logs = tmp_path_factory.mktemp("servers")
-    with running() as (model_url, model_server), django_db_blocker.unblock():
+    with running() as (model_url, model_server):
         stack = Stack(
             logs,
             GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
-            GROUNDWORK_COMPATIBLE_MODELS="fake-search,fake-search-words80-gap40,fake-fail500",
+            GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS),
         )
         try:
             stack.start_web()
@@ -66,7 +86,7 @@ def site(
                 print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}")  # noqa: T201
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         message = "Chromium is not installed (Debian: apt-get install chromium)"
@@ -85,20 +105,37 @@ def cast(transactional_db: None) -> Cast:
 
 
 @pytest.fixture
-def page(site: Site, chromium: Browser, cast: Cast) -> Iterator[Page]:
-    """A page signed in as the member; a content-security violation or script error fails the test."""
-    context = chromium.new_context(base_url=site.url, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(f"script error: {error}"))
-    page.on(
-        "console",
-        lambda m: problems.append(m.text) if "Content Security Policy" in m.text else None,
-    )
-    sign_in(page, cast.user("member").email)
-    yield page
-    context.close()
+def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Make pages, each in a browser profile of its own; a content-security violation or script error fails the test."""
+    contexts, problems = [], []
+
+    def make(**options: Any) -> Page:
+        context = chromium.new_context(
+            **{"base_url": site.url, "viewport": {"width": 1440, "height": 900}} | options
+        )
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        context.on("page", lambda page: watch_console(page, problems))
+        return context.new_page()
+
+    yield make
+    for context in contexts:
+        context.close()
     assert problems == []
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page], cast: Cast) -> Page:
+    """A page signed in as the member."""
+    page = new_page()
+    sign_in(page, cast.user("member").email)
+    return page
+
+
+@pytest.fixture
+def portal(page: Page, cast: Cast) -> Portal:
+    """The member's page with the things a person does on it."""
+    return Portal(page, cast.tenant.slug)
 
 
 def sign_in(page: Page, email: str) -> None:

@@ -1,0 +1,184 @@
+"""What a person does on the portal, and what a test may ask about the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+
+READY_MS = 60_000
+ANSWER_MS = 30_000
+
+# What a conversation shows, without what belongs to this tab alone: streams, opened cards, the pinned source.
+SHOWN = """() => {
+  const out = (el, depth) => {
+    if (el.nodeType === Node.TEXT_NODE) {
+      const text = el.textContent.replace(/\\s+/g, " ").trim();
+      return text ? [text] : [];
+    }
+    if (el.nodeType !== Node.ELEMENT_NODE || el.hasAttribute("hx-sse:connect")) return [];
+    const own = ["open", "data-active", "aria-expanded", "data-htmx-powered", "style"];
+    const attrs = [...el.attributes].filter((a) => !own.includes(a.name))
+      .map((a) => `${a.name}=${a.name === "class" ? [...el.classList].filter((c) => !c.startsWith("htmx-")).join(" ") : a.value}`)
+      .sort();
+    const inside = el.classList.contains("src-body") ? [] : [...el.childNodes].flatMap((c) => out(c));
+    return [[el.tagName.toLowerCase(), attrs.join(" "), ...inside]];
+  };
+  return ["turns", "refs-list"].map((id) => out(document.getElementById(id)));
+}"""
+
+# Runs before the page's own scripts. Text of an answer may only grow, except when the server drops an unfinished step;
+# an element id is there once.
+WATCH = """
+window.watched = {shrunk: [], doubled: [], longest: {}, frames: 0};
+new MutationObserver(() => {
+  const w = window.watched;
+  w.frames++;
+  for (const el of document.querySelectorAll(".blocks")) {
+    const length = el.textContent.replace(/\\s+/g, "").length, before = w.longest[el.id] ?? 0;
+    if (length < before) w.shrunk.push([el.id, before, length]);
+    w.longest[el.id] = length;
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+  if (new Set(ids).size !== ids.length) w.doubled.push(ids.find((id, n) => ids.indexOf(id) !== n));
+}).observe(document, {subtree: true, childList: true, characterData: true});
+"""
+
+
+def watch_console(page: Page, problems: list[str]) -> None:
+    """Collect script errors and content-security violations."""
+
+    def heard(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            problems.append(message.text)
+
+    page.on("pageerror", lambda error: problems.append(f"script error: {error}"))
+    page.on("console", heard)
+
+
+class Portal:
+    """A signed-in person's page in one workspace."""
+
+    def __init__(self, page: Page, slug: str) -> None:
+        self.page, self.slug = page, slug
+
+    def open(self, path: str = "chat/") -> None:
+        """Open a page of the workspace."""
+        self.page.goto(f"/t/{self.slug}/{path}")
+
+    def create_collection(self, name: str) -> None:
+        """Make a collection by its form; its page is open afterwards."""
+        self.open("collections/")
+        self.page.get_by_role("link", name=re.compile("New collection|Create the first")).last.click()
+        self.page.get_by_label("Name").fill(name)
+        self.page.get_by_role("button", name="Create collection").click()
+        expect(self.page.get_by_text("Add your first documents")).to_be_visible()
+
+    def upload(self, *files: Path | dict[str, Any]) -> None:
+        """Choose files on a collection's page."""
+        chosen: Any = list(files)
+        self.page.locator("form[data-upload] input[type=file]").set_input_files(chosen)
+
+    def row(self, name: str) -> Locator:
+        """Return a document's row."""
+        return self.page.locator("#documents tr").filter(has_text=name)
+
+    def expect_ready(self, *names: str) -> None:
+        """Wait until the rows show documents as ready, without a reload."""
+        for name in names:
+            expect(self.row(name).get_by_text("Ready", exact=True)).to_be_visible(timeout=READY_MS)
+
+    @property
+    def box(self) -> Locator:
+        """The message box."""
+        return self.page.get_by_label("Message")
+
+    def choose_model(self, model: str) -> None:
+        """Choose what answers, by the id of a model."""
+        self.page.get_by_label("Model").select_option(model)
+
+    def ask(self, text: str, model: str = "") -> None:
+        """Write a question and press Enter; a new conversation's own page is open afterwards."""
+        if model:
+            self.choose_model(model if "/" in model or model == "extractive" else f"compatible/{model}")
+        is_new = "/chat/" in self.page.url and not re.search(r"/chat/\d+/", self.page.url)
+        self.box.fill(text)
+        self.box.press("Enter")
+        if is_new:
+            self.page.wait_for_url(re.compile(r"/chat/\d+/"))
+        expect(self.page.locator(".turn .user").last).to_have_text(text)
+
+    @property
+    def turns(self) -> Locator:
+        """All turns."""
+        return self.page.locator("#turns > .turn")
+
+    @property
+    def answer(self) -> Locator:
+        """The text of the last answer."""
+        return self.turns.last.locator(".blocks")
+
+    def wait_words(self, count: int) -> None:
+        """Wait until the last answer has so many words."""
+        expect(self.answer).to_have_text(re.compile(rf"(\S+\s+){{{count}}}"), timeout=ANSWER_MS)
+
+    def wait_end(self) -> None:
+        """Wait until no answer is under way."""
+        expect(self.page.locator("#turns [data-live]")).to_have_count(0, timeout=ANSWER_MS)
+
+    def shown(self) -> Any:
+        """Return what the conversation shows, as plain values."""
+        return self.page.evaluate(SHOWN)
+
+    def watch(self) -> None:
+        """Watch each page from its first moment; call before it is opened."""
+        self.page.add_init_script(WATCH)
+
+    def watched(self) -> dict[str, Any]:
+        """Return what the watcher has seen on this page."""
+        found: dict[str, Any] = self.page.evaluate("window.watched")
+        return found
+
+
+def fresh(portal: Portal) -> Any:
+    """Return what the server shows of the conversation in a new tab."""
+    tab = portal.page.context.new_page()
+    try:
+        tab.goto(portal.page.url)
+        return Portal(tab, portal.slug).shown()
+    finally:
+        tab.close()
+
+
+def assert_like_fresh(portal: Portal) -> None:
+    """Compare the live page with a fresh render, and check that no id is there twice."""
+    ids: list[str] = portal.page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert sorted(set(ids)) == sorted(ids)
+    assert portal.shown() == fresh(portal)
+
+
+def words_of(portal: Portal) -> list[str]:
+    """Return the words of the last answer, citation markers left out."""
+    text: str = portal.answer.evaluate(
+        "(el) => { const c = el.cloneNode(true); for (const b of c.querySelectorAll('.cite')) b.remove(); return c.textContent; }"
+    )
+    return text.split()
+
+
+def paper(*, title: str, paragraphs: Sequence[str]) -> bytes:
+    """Return a small PDF."""
+    from io import BytesIO
+
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer
+
+    styles, out = getSampleStyleSheet(), BytesIO()
+    story: list[Any] = [Paragraph(title, styles["Title"])]
+    for number, text in enumerate(paragraphs):
+        story += [PageBreak()] if number and number % 2 == 0 else []
+        story += [Paragraph(text, styles["BodyText"]), Spacer(1, 12)]
+    SimpleDocTemplate(out, title=title).build(story)
+    return out.getvalue()
