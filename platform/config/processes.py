@@ -8,12 +8,10 @@ Nothing else is ever signalled.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -21,7 +19,6 @@ import psutil
 MARK = "_GROUNDWORK_MARK"
 """Environment variable that says which supervised group a process belongs to (``<group>/<service>/<number>``)."""
 
-_PR_SET_PDEATHSIG = 1
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, OSError)
 
 
@@ -91,32 +88,6 @@ def is_alive(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except _GONE:
         return False
-
-
-def die_with_parent(signum: int, parent: int | None = None) -> Callable[[], None] | None:
-    """Return a ``preexec_fn`` after which the kernel sends ``signum`` when the parent dies, even by SIGKILL.
-
-    Linux only (None elsewhere). The tie is to the *thread* that forks: call Popen from a thread that lives as long as
-    the child should. A change of user clears the tie, and subprocess runs ``preexec_fn`` after it, so this works with
-    Popen's ``user=`` as well.
-    """
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    expected = os.getpid() if parent is None else parent
-
-    def tie() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-        if os.getppid() != expected:  # the parent died before the tie was made
-            os._exit(1)
-
-    return tie
-
-
-def end_with_parent(signum: int) -> None:
-    """Have the kernel send this process ``signum`` when the process that started it ends (Linux; else nothing)."""
-    if tie := die_with_parent(signum, parent=os.getppid()):
-        tie()
 
 
 def _others() -> Iterator[psutil.Process]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from basics.processes import die_with_parent
 from config import processes
 
 _COLOURS = {"db": 36, "setup": 35, "web": 32, "worker": 33, "up": 1}
@@ -97,7 +98,7 @@ class Service:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=processes.die_with_parent(signal.SIGTERM),
+            preexec_fn=die_with_parent(signal.SIGTERM, os.getpid()),
         )
         assert self._process.stdout is not None  # noqa: S101 - said to mypy
         descriptor = self._process.stdout.fileno()

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from basics.processes import end_with_parent
 from config import env, processes
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace, output: Output, commands: Commands = GROUND
     """Run the group with parsed options."""
     began = time.monotonic()
     if options.with_parent:
-        processes.end_with_parent(signal.SIGTERM)
+        end_with_parent(signal.SIGTERM)
     try:
         env.load_file(ROOT / ".env")
         if options.data_dir:

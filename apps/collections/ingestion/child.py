@@ -6,11 +6,9 @@ Django, has no credentials in its environment, and dies with its parent.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,8 +16,8 @@ from typing import Any
 
 from apps.collections.ingestion.frames import encode_frame, page_to_json
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
+from basics.processes import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
 # Libraries reserve address space they never touch (thread stacks, arenas): resident memory is what the parent watches,
 # this only stops a single huge allocation.
 _ADDRESS_SPACE_HEADROOM = 3 * 1024 * 1024 * 1024
@@ -33,7 +31,7 @@ def main() -> int:
     send = _take_over_stdout()
     request = json.loads(sys.stdin.buffer.readline())
     limits = ReaderLimits(**request["limits"])
-    _die_with_parent(int(request["parent_pid"]))
+    end_with_parent(parent=int(request["parent_pid"]))
     _limit_resources(limits)
     try:
         _ACTIONS[request["action"]](request, limits, send)
@@ -107,13 +105,6 @@ def _take_over_stdout() -> Send:
             view = view[stream.write(view) or 0 :]
 
     return send
-
-
-def _die_with_parent(parent_pid: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:  # it died before the line above
-        os._exit(1)
 
 
 def _limit_resources(limits: ReaderLimits) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from basics.processes import die_with_parent
 from config import processes
 from config.embedded.account import Account, popen_user
 from config.embedded.errors import EmbeddedPostgresError
@@ -49,7 +50,7 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
              "--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--locale={ctype}", "--lc-messages=C",
              "--no-instructions"],
             cwd="/", env=environment() | {"LC_ALL": ctype}, capture_output=True, text=True, check=False,
-            preexec_fn=processes.die_with_parent(signal.SIGKILL), **popen_user(account),
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()), **popen_user(account),
         )  # fmt: skip
         if result.returncode == 0:
             break
@@ -183,7 +184,7 @@ def _single(
         [str(bin_dir / "postgres"), "--single", "-D", str(pgdata), database],
         input="".join(f"{statement}\n" for statement in statements),
         cwd="/", env=environment(), capture_output=True, text=True, check=False,
-            preexec_fn=processes.die_with_parent(signal.SIGKILL), **popen_user(account),
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()), **popen_user(account),
     )  # fmt: skip
     errors = [
         line for line in result.stderr.splitlines() if " ERROR: " in line or "FATAL: " in line

@@ -18,6 +18,7 @@ from typing import Self
 import psutil
 import psycopg
 
+from basics.processes import die_with_parent
 from config import processes
 from config.embedded import cluster, state
 from config.embedded.account import (
@@ -271,7 +272,7 @@ class EmbeddedPostgres:
                     pass_fds=[lock],
                     start_new_session=True,
                     # SIGINT is Postgres' fast shutdown.
-                    preexec_fn=processes.die_with_parent(signal.SIGINT)
+                    preexec_fn=die_with_parent(signal.SIGINT, os.getpid())
                     if self._die_with_parent
                     else None,
                     **popen_user(account),

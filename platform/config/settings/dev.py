@@ -7,4 +7,4 @@ CSRF_COOKIE_NAME = "groundwork_csrf"
 
 # Static files straight from static/ and the apps, without a collectstatic that could be forgotten.
 WHITENOISE_USE_FINDERS = True
-STATIC_ROOT = None
+STATIC_ROOT = None  # type: ignore[assignment]

@@ -52,7 +52,8 @@ class Command(BaseCommand):
 
         if processes:
             Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
-        os.register_at_fork(after_in_child=die_with_parent)
+        if tie := die_with_parent():
+            os.register_at_fork(after_in_child=tie)
         runner.stop_flag = SharedFlag()
         post_spawn.connect(_when_forked, dispatch_uid="jobs.worker")
         with tempfile.TemporaryDirectory(prefix="groundwork-worker-") as folder:
