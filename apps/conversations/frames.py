@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,12 +55,12 @@ class Target:
     view: TurnView
 
 
-async def answer_frames(target: Target, after: int) -> AsyncIterator[bytes]:
+async def answer_frames(target: Target, after: int) -> AsyncGenerator[bytes, None]:
     """Yield the frames of an answer for a page that shows its events up to ``after``; ends with ``event: end``."""
-    with tenant_scope(target.tenant.pk):  # the middleware's scope ended with the view
-        yield HELLO
-        answer = LiveAnswer(target)
-        async for batch in events_follow(target.tenant.pk, target.run_id, 0):
+    yield HELLO
+    answer = LiveAnswer(target)
+    async with aclosing(events_follow(target.tenant.pk, target.run_id, 0)) as batches:
+        async for batch in batches:
             if batch is None:
                 yield HEARTBEAT
                 continue
@@ -79,7 +80,7 @@ async def answer_frames(target: Target, after: int) -> AsyncIterator[bytes]:
                 # A long answer costs more to draw: draw it less often, so that one reader cannot hold up the others.
                 cost = time.perf_counter() - began
                 await asyncio.sleep(min(_SLOWEST_S, _COST_FACTOR * cost) if cost > 0.01 else 0)
-        yield frame("", seq=answer.transcript.seq or after, event="end")
+    yield frame("", seq=answer.transcript.seq or after, event="end")
 
 
 class LiveAnswer:
@@ -180,5 +181,8 @@ def _partial(target: str, swap: str, html: str) -> str:
 
 def _stored_view(target: Target) -> TurnView:
     conversation = Conversation(pk=target.conversation_pk, tenant=target.tenant)
-    turn = selectors.turn_get(actor=target.actor, conversation=conversation, run_id=target.run_id)
-    return selectors.turn_view(turn)
+    with tenant_scope(target.tenant.pk):  # the middleware's scope ended with the view
+        turn = selectors.turn_get(
+            actor=target.actor, conversation=conversation, run_id=target.run_id
+        )
+        return selectors.turn_view(turn)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from psycopg import AsyncConnection
@@ -138,7 +139,7 @@ async def events_after(tenant_id: int, run_id: int, seq: int) -> list[EventRow]:
 
 async def events_follow(
     tenant_id: int, run_id: int, seq: int
-) -> AsyncIterator[list[EventRow] | None]:
+) -> AsyncGenerator[list[EventRow] | None, None]:
     """Yield a run's events after ``seq`` in batches as they come; None when it was quiet for a heartbeat.
 
     Ends after the batch that holds the ``finished`` event. A run that had finished by ``seq`` yields nothing.
@@ -181,19 +182,20 @@ HEARTBEAT = b": ping\n\n"
 HELLO = f"retry: {RETRY_MS}\n\n".encode()
 
 
-async def event_frames(tenant_id: int, run_id: int, after: int) -> AsyncIterator[bytes]:
+async def event_frames(tenant_id: int, run_id: int, after: int) -> AsyncGenerator[bytes, None]:
     """Yield a run's events as JSON frames: ``event`` is the kind, ``id`` the seq; ends with ``event: end``."""
     yield HELLO
     seq = after
-    async for batch in events_follow(tenant_id, run_id, after):
-        if batch is None:
-            yield HEARTBEAT
-            continue
-        seq = batch[-1][0]
-        yield b"".join(
-            frame(json.dumps(data, ensure_ascii=False), seq=number, event=kind)
-            for number, kind, data in batch
-        )
+    async with aclosing(events_follow(tenant_id, run_id, after)) as batches:
+        async for batch in batches:
+            if batch is None:
+                yield HEARTBEAT
+                continue
+            seq = batch[-1][0]
+            yield b"".join(
+                frame(json.dumps(data, ensure_ascii=False), seq=number, event=kind)
+                for number, kind, data in batch
+            )
     yield frame("{}", seq=seq, event="end")
 
 
