@@ -72,7 +72,7 @@ def _make(setting: str, tenant: Tenant) -> base.Embedder:
         names, url_name = _REMOTE[provider]
         own = credential_for(tenant=tenant, provider=provider)
         if own is not None:
-            api_key, base_url = own.secret, own.base_url
+            api_key, base_url = own.secret.reveal(), own.base_url
         else:
             api_key = next((os.environ[name] for name in names if os.environ.get(name)), "")
             base_url = os.environ.get(url_name, "")

@@ -114,17 +114,18 @@ def document_ledger(*, actor: Actor, document: Document) -> DocumentLedger:
 def page_get(*, actor: Actor, document: Document, number: int) -> Page | None:
     """Return a page of a document, None if it has no such page (yet)."""
     actor.require("collection.read")
-    return cast(
-        "Page | None",
-        Page.objects.visible_to(actor).filter(document=document, number=number).first(),
+    page: Page | None = (
+        Page.objects.visible_to(actor).filter(document=document, number=number).first()
     )
+    return page
 
 
 def page_at(*, actor: Actor, document: Document, offset: int) -> Page | None:
     """Return the page that holds a character of the document's text."""
     actor.require("collection.read")
     rows = Page.objects.visible_to(actor).filter(document=document, char_start__lte=offset)
-    return cast("Page | None", rows.order_by("-number").first())
+    page: Page | None = rows.order_by("-number").first()
+    return page
 
 
 def page_chunks(*, actor: Actor, page: Page) -> list[Chunk]:

@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import reswap
 
-from apps.collections import selectors, services
+from apps.collections import files, selectors, services
 from apps.collections.forms import CollectionForm
 from apps.collections.lexical import tokenise
 from apps.collections.models import Collection, Document, DocumentStatus
@@ -161,7 +161,7 @@ def posted_file(request: Any) -> dict[str, Any]:
     """
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > conf.MAX_UPLOAD_BYTES + _FORM_OVERHEAD:
-        raise services.files.too_large(conf.MAX_UPLOAD_BYTES)
+        raise files.too_large(conf.MAX_UPLOAD_BYTES)
     file = request.FILES.get("file")
     if file is None:
         raise Invalid(

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.collections.embedders.minilm import is_prepared, prepare_model
+from apps.collections.embedders.minilm import Precision, is_prepared, prepare_model
 from apps.collections.embedders.registry import parse_embedder
 from apps.collections.embedding import default_setting
 from basics.errors import DomainError
@@ -25,7 +25,7 @@ class Command(BaseCommand):
                     f"Embeddings come from {name.provider}; there is nothing to prepare."
                 )
                 return
-            precision = "fp32" if name.model.endswith(":fp32") else "int8"
+            precision: Precision = "fp32" if name.model.endswith(":fp32") else "int8"
             data_dir = Path(settings.DATA_DIR)
             if is_prepared(data_dir, precision):
                 self.stdout.write("The embedding model is ready.")
