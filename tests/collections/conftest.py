@@ -13,8 +13,8 @@ from django.test import Client
 
 from apps.collections import services
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
-from apps.collections.models import Collection, Document
-from jobs import runner
+from apps.collections.models import Chunk, Collection, Document
+from jobs import registry, runner
 from jobs.context import JobContext
 from jobs.models import Job
 from tests.cast import Cast
@@ -100,7 +100,7 @@ def attempt(document: Document) -> Document:
     context = JobContext(job)
     error: BaseException | None = None
     try:
-        runner.registry.get(job.kind).handler(context, **job.payload)
+        registry.get(job.kind).handler(context, **job.payload)
     except Exception as raised:  # noqa: BLE001 - recorded as the runner does
         error = raised
     runner._finish(context, job, error)
@@ -108,9 +108,22 @@ def attempt(document: Document) -> Document:
     return document
 
 
+def job_of(document: Document) -> Job:
+    """Return a document's job."""
+    assert document.job_id is not None
+    job: Job = Job.objects.get(pk=document.job_id)
+    return job
+
+
+def first_chunk(document: Document) -> Chunk:
+    """Return a document's first chunk."""
+    chunk: Chunk = Chunk.objects.filter(document=document).order_by("index")[0]
+    return chunk
+
+
 def make_due(document: Document) -> None:
     """Let a job that waits for its next attempt start now."""
-    Job.objects.filter(pk=document.job_id).update(run_after="2000-01-01T00:00Z")
+    Job.objects.filter(pk=job_of(document).pk).update(run_after="2000-01-01T00:00Z")
 
 
 def ingest(cast: Cast, collection: Collection, name: str, data: bytes) -> Document:

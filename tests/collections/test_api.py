@@ -8,11 +8,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps.collections.models import Chunk, Collection
+from apps.collections.models import Collection
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
-from tests.collections.conftest import LAMPS, ingest
+from tests.collections.conftest import LAMPS, first_chunk, ingest
 from tests.factories import make_collection, make_space
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def outside(cast: Cast, collection: Collection) -> Api:
 def test_foreign_ids_do_not_exist(cast: Cast, collection: Collection, outside: Api) -> None:
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "lamps.md", LAMPS)
-        chunk = Chunk.objects.first()
+        chunk = first_chunk(document)
     for method, path in (
         ("get", f"collections/{collection.pk}"),
         ("patch", f"collections/{collection.pk}"),
@@ -181,7 +181,7 @@ def test_failed_and_partial_documents_show_no_chunks(
 
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "lamps.md", LAMPS)
-        pk = Chunk.objects.first().pk
+        pk = first_chunk(document).pk
         Document.objects.filter(pk=document.pk).update(status="failed")
     assert api("get", f"chunks/{pk}").status_code == 404
 

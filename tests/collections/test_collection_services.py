@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,10 @@ from apps.collections.models import (
     TermFrequency,
 )
 from basics.errors import Conflict, Denied, Invalid, Missing
-from jobs.models import Job, JobStatus
+from jobs.models import JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import LAMPS, ingest, upload
+from tests.collections.conftest import LAMPS, ingest, job_of, upload
 from tests.factories import make_collection, make_space
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +45,7 @@ def test_deleting_takes_rows_files_and_jobs_along(
         services.collection_delete(
             tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
         )
-    assert Job.objects.get(pk=waiting.job_id).status == JobStatus.CANCELLED
+    assert job_of(waiting).status == JobStatus.CANCELLED
     for model in (Document, Chunk, Embedding, ChunkTerms, TermFrequency):
         documents = model.objects.all()
         assert documents.exists(), "the other collection keeps its rows"
@@ -78,7 +79,7 @@ def test_file_stays_while_another_document_of_the_collection_needs_it(
 def test_name_is_taken_in_any_case_but_only_within_the_tenant(
     cast: Cast, collection: Collection
 ) -> None:
-    make = {"actor": cast.actor("member"), "space": make_space()}
+    make: dict[str, Any] = {"actor": cast.actor("member"), "space": make_space()}
     with pytest.raises(Conflict, match="already"):
         services.collection_create(tenant=cast.tenant, name="TRADE", **make)
     with tenant_scope(cast.other_tenant.pk):
@@ -99,7 +100,7 @@ def test_name_is_taken_in_any_case_but_only_within_the_tenant(
     ],
 )
 def test_collection_is_refused_when_its_values_are_wrong(
-    cast: Cast, values: dict, field: str
+    cast: Cast, values: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
         services.collection_create(tenant=cast.tenant, actor=cast.actor("member"), space=make_space(), **values)  # fmt: skip

@@ -13,7 +13,7 @@ from jobs.models import Job
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import upload
+from tests.collections.conftest import job_of, upload
 from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def test_file_lies_under_its_hash_with_a_job_and_an_audit_row(
         assert document.sha256 == sha256
         assert document.file == f"t{cast.tenant.pk}/{collection.pk}/2c/{sha256}"
         assert (storage / document.file).read_bytes() == b"hello"
-        assert Job.objects.get(pk=document.job_id).payload == {"document": document.pk}
+        assert job_of(document).payload == {"document": document.pk}
         event = AuditEvent.objects.get(action="document.upload")
         assert (event.object_id, event.user_id) == (str(document.pk), cast.user("member").pk)
     assert len(kept(storage)) == 1, "nothing stays behind in the incoming folder"

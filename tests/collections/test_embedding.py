@@ -8,6 +8,7 @@ import pytest
 
 from apps.collections import embedding
 from apps.collections.embedders.base import EmbeddingError
+from apps.collections.embedders.registry import make_embedder
 from apps.collections.models import EmbeddingSpace
 from tenancy.scope import tenant_scope
 from tenancy.services import credential_set
@@ -21,7 +22,7 @@ NAME = "openai/text-embedding-3-small@512"
 def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Record what embedders are made with."""
     calls: list[dict[str, Any]] = []
-    real = embedding.make_embedder
+    real = make_embedder
 
     def make(setting: str, **options: Any) -> Any:
         calls.append({"setting": setting, **options})

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps.collections import pipeline, selectors, services, terms
+from apps.collections.lexical import tf_weights
 from apps.collections.models import (
     Chunk,
     ChunkTerms,
@@ -22,7 +23,15 @@ from apps.collections.models import (
 from jobs.models import Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import LAMPS, WordEmbedder, attempt, ingest, make_due, upload
+from tests.collections.conftest import (
+    LAMPS,
+    WordEmbedder,
+    attempt,
+    ingest,
+    job_of,
+    make_due,
+    upload,
+)
 from tests.collections.ingestion.files import make_image_pdf, make_pdf
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +61,7 @@ def counted_again(collection: Collection) -> tuple[Any, ...]:
         for c in Chunk.objects.filter(collection=collection, document__status="ready")
     ]
     for chunk in tokens:
-        for term in terms.tf_weights(chunk.terms, 100):
+        for term in tf_weights(chunk.terms, 100):
             frequencies[term] = frequencies.get(term, 0) + 1
     return len(tokens), sum(len(c.terms) for c in tokens), sorted(frequencies.items())
 
@@ -65,7 +74,7 @@ def test_document_is_ready_and_its_ledger_agrees(cast: Cast, collection: Collect
     assert ledger.found.chunks == document.chunk_count > 5
     assert document.identifiers_found == document.identifiers_total > 2
     assert set(document.timings) == set(Stage.values)
-    assert Job.objects.get(pk=document.job_id).status == JobStatus.SUCCEEDED
+    assert job_of(document).status == JobStatus.SUCCEEDED
     assert statistics(collection) == counted_again(collection)
 
 
@@ -79,6 +88,7 @@ def test_chunks_are_slices_of_the_pages(cast: Cast, collection: Collection, tmp_
         assert text[page.char_start :].startswith(page.text)
     for chunk in Chunk.objects.filter(document=document):
         assert text[chunk.char_start : chunk.char_end] == chunk.text
+        assert chunk.page_start is not None
         assert pages[chunk.page_start - 1].char_start <= chunk.char_start
 
 
@@ -96,7 +106,7 @@ def test_nothing_is_doubled_when_a_worker_dies_in_a_stage(
     monkeypatch.setattr(pipeline, "EMBED_BATCH", 3)
     document = upload(cast, collection, "lamps.md", LONG)
     real, real_advance = pipeline._STAGES[failing], pipeline._advance
-    deaths = []
+    deaths: list[int] = []
 
     def dying(ctx: Any, row: Document) -> Document:
         if where == "before" and not deaths:
@@ -121,7 +131,7 @@ def test_nothing_is_doubled_when_a_worker_dies_in_a_stage(
     if not (where == "after" and failing == Stage.INDEX):
         assert deaths
         assert first.status == DocumentStatus.PROCESSING
-        assert Job.objects.get(pk=document.job_id).status == JobStatus.QUEUED
+        assert job_of(document).status == JobStatus.QUEUED
         make_due(document)
         attempt(document)
     assert document.status == "ready"
@@ -210,7 +220,7 @@ def test_document_fails_with_a_reason_when_the_file_is_bad(
     document = ingest(cast, collection, name, data)
     assert (document.status, document.error_code) == ("failed", code)
     assert len(document.error_message) > 20
-    assert Job.objects.get(pk=document.job_id).status == JobStatus.FAILED
+    assert job_of(document).status == JobStatus.FAILED
 
 
 def test_document_fails_with_a_reason_when_it_is_a_scan(
@@ -272,7 +282,7 @@ def test_document_is_not_opened_to_search_when_a_vector_is_missing(
     real = pipeline._STAGES[Stage.INDEX]
 
     def loses_one(ctx: Any, row: Document) -> Document:
-        Embedding.objects.filter(chunk__document=row).first().delete()
+        Embedding.objects.filter(chunk__document=row)[0].delete()
         return real(ctx, row)
 
     document = upload(cast, collection, "lamps.md", LONG)
@@ -292,7 +302,7 @@ def test_work_stops_when_the_document_is_deleted_meanwhile(
     cast: Cast, collection: Collection, embedder: WordEmbedder
 ) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
-    job_id = document.job_id
+    job_id = job_of(document).pk
 
     def delete(texts: Any) -> None:
         services.document_delete(tenant=cast.tenant, actor=cast.actor("member"), document=document)
@@ -311,7 +321,7 @@ def test_document_is_cancelled_with_its_waiting_job(cast: Cast, collection: Coll
         tenant=cast.tenant, actor=cast.actor("member"), document=document
     )
     assert row.status == "cancelled"
-    assert Job.objects.get(pk=document.job_id).status == JobStatus.CANCELLED
+    assert job_of(document).status == JobStatus.CANCELLED
     services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
     assert attempt(document).status == "ready"
 
@@ -328,5 +338,5 @@ def test_average_length_follows_the_collection_and_weights_with_it(
     )
     for row in ChunkTerms.objects.select_related("chunk").filter(collection=collection):
         tokens = terms.chunk_tokenise(row.chunk_id, pipeline.chunk_indexed_text(row.chunk)).terms
-        expected = terms.tf_weights(tokens, collection.average_length)
+        expected = tf_weights(tokens, collection.average_length)
         assert dict(zip(row.weights.indices(), row.weights.values(), strict=True)) == pytest.approx(expected, rel=1e-4)  # fmt: skip

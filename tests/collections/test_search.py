@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from apps.collections import lexical, services
@@ -173,7 +175,7 @@ def test_filters_hold_in_every_leg(cast: Cast, collection: Collection) -> None:
     ],
 )
 def test_filter_is_an_error_when_it_is_not_understood(
-    cast: Cast, collection: Collection, filters: dict, code: str
+    cast: Cast, collection: Collection, filters: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
         ask(cast, [collection], "lamps", filters=filters)
