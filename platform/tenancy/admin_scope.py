@@ -17,7 +17,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.forms import BaseModelForm
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
 
 from basics.errors import DomainError
 from tenancy.actors import Actor
@@ -190,6 +190,15 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
                 return data
 
         return OneTenantForm
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return the row; one that is not in this admin's scope does not exist (Django would redirect and say so)."""
+        found = super().get_object(request, object_id, from_field)
+        if found is None:
+            raise Http404
+        return found
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         tenant = admin_tenant(request)

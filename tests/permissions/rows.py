@@ -1,0 +1,322 @@
+"""The permission matrix as data: for each URL the method, the right it needs, and what to send so that it works.
+
+A URL without a row fails tests/permissions/test_matrix.py. Add the row with the URL.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from apps.conversations.models import Message
+from tenancy.scope import platform_scope
+from tests.permissions.world import Side
+
+Data = Callable[[Side, str], Mapping[str, Any]]
+COLLECTION = {"pk": "collections.Collection"}
+DOCUMENT = {"pk": "collections.Collection", "doc_pk": "collections.Document"}
+CONVERSATION = {"pk": "conversations.Conversation"}
+TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
+RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
+READ = ("collection.read",)
+TALK = ("conversation.read", "collection.read", "search.run")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method of one URL.
+
+    Attributes:
+        action: the right it needs; "" = any member.
+        ids: URL argument -> model label; the row of that model in the side that is asked for.
+        fixed: URL arguments that are no ids.
+        data: what to send, from the side and the caller's role; may name ids of that side too.
+        ok: the status when allowed.
+        json: send as JSON.
+        before: changes the row first, so that the call can succeed.
+        body_ids: the ids are in the data: the status for those of another tenant.
+        also: scopes that a key needs besides (who writes must read).
+        is_stream: answers with server-sent events; these rows are driven by test_streams.py.
+    """
+
+    url: str
+    method: str = "GET"
+    action: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    data: Data | None = None
+    ok: int = 200
+    before: Callable[[Side, str], None] | None = None
+    body_ids: int = 0
+    also: tuple[str, ...] = ()
+    is_stream: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.url}"
+
+
+def _send(**values: Any) -> Data:
+    return lambda side, role: {k: v(side, role) if callable(v) else v for k, v in values.items()}
+
+
+def _pk(label: str) -> Callable[[Side, str], int]:
+    return lambda side, role: side.row(label, role).pk
+
+
+def _file(side: Side, role: str) -> SimpleUploadedFile:
+    return SimpleUploadedFile("notes.txt", f"Notes of {side.tenant.slug}.".encode(), "text/plain")
+
+
+def _turn(is_active: bool, status: str) -> Callable[[Side, str], None]:
+    """The conversation's one turn is under way, or has ended."""
+
+    def change(side: Side, role: str) -> None:
+        turn, run = side.row("conversations.Turn", role), side.row("runs.Run", role)
+        turn.is_active, run.status = is_active, status
+        with platform_scope():
+            turn.save()
+            run.save()
+            Message.objects.get_or_create(
+                tenant=side.tenant, turn=turn, author="user", defaults={"text": "Why?"}
+            )
+
+    return change
+
+
+def _source(side: Side, role: str) -> str:
+    citation = side.row("conversations.Citation", role)
+    return f"{side.row('runs.Run', role).pk}-{citation.number}"
+
+
+def _uuid(side: Side, role: str) -> str:
+    return str(uuid.uuid4())
+
+
+def _status(status: str) -> Callable[[Side, str], None]:
+    def change(side: Side, role: str) -> None:
+        document = side.row("collections.Document", role)
+        document.status = status
+        with platform_scope():
+            document.save()
+
+    return change
+
+
+# Anyone may call these; they show nothing of any tenant.
+PUBLIC: dict[str, dict[str, Any]] = {
+    "web:healthz": {},
+    "web:readyz": {"ok": (200, 503)},
+    "web:invite-accept": {"args": ["no-such-token"], "ok": (404,)},
+    "api-schema": {},
+    "api-docs": {},
+    "account_login": {},
+    "account_signup": {},
+    "account_inactive": {},
+    "account_reset_password": {},
+    "account_reset_password_done": {},
+    "account_reset_password_from_key": {"kwargs": {"uidb36": "1", "key": "x-y"}},
+    "account_reset_password_from_key_done": {},
+    "account_email_verification_sent": {},
+    "account_confirm_email": {"args": ["x"], "ok": (200, 404)},
+    # Steps of a sign-in that has begun: without one they lead back to its start.
+    "account_confirm_login_code": {"ok": (302, 404)},
+    "mfa_authenticate": {"ok": (302,)},
+}
+
+# Pages about the signed-in person alone: anonymous people are sent to sign in.
+PERSONAL: dict[str, dict[str, Any]] = {
+    "web:home": {"ok": (302,)},
+    "web:profile": {},
+    "web:tenant-create": {"ok": (200, 403)},
+    "account_logout": {"anonymous": (302,)},
+    "account_reauthenticate": {"ok": (200, 302)},
+    "account_email": {},
+    "account_change_password": {},
+    "account_set_password": {"ok": (302,)},
+    "mfa_index": {},
+    "mfa_reauthenticate": {"ok": (200, 302)},
+    "mfa_activate_totp": {"ok": (200, 302)},
+    "mfa_deactivate_totp": {"ok": (200, 302, 404)},
+    "mfa_view_recovery_codes": {"ok": (200, 302, 404)},
+    "mfa_generate_recovery_codes": {"ok": (200, 302, 404)},
+    "mfa_download_recovery_codes": {"ok": (200, 302, 404)},
+}
+
+PORTAL: tuple[Row, ...] = (
+    Row("web:tenant-home", ok=302),
+    Row("web:palette", action="tenant.read"),
+    Row("web:leave", "POST", ok=302),
+    Row("web:settings-members", action="member.read"),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=_send(action="role", role="viewer", membership=_pk("tenancy.Membership")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=_send(action="remove", membership=_pk("tenancy.Membership")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=_send(action="revoke", invite=_pk("tenancy.Invite")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row("web:settings-invites", action="member.manage", ok=302),
+    Row(
+        "web:settings-invites",
+        "POST",
+        "member.manage",
+        data=_send(email="new@example.org", role="viewer"),
+    ),
+    Row("web:settings-keys", action="key.manage"),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=_send(action="create", name="k", scopes="search.run", expires="30"),
+    ),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=_send(action="revoke", key=_pk("tenancy.ApiKey")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=_send(action="rotate", key=_pk("tenancy.ApiKey")),
+        body_ids=404,
+    ),
+    Row("web:settings-models", action="credential.manage"),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=_send(action="save", provider="openai", secret="sk-0123456789abcdef"),
+        ok=302,
+    ),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=_send(action="remove", credential=_pk("tenancy.ProviderCredential")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row("web:settings-audit", action="audit.read"),
+    Row("collections:list", action="collection.read"),
+    Row("collections:create", action="collection.write"),
+    Row("collections:create", "POST", "collection.write", data=_send(name="New", chunk_size=1200, chunk_overlap=200), ok=302),
+    Row("collections:detail", "GET", "collection.read", COLLECTION),
+    Row("collections:settings", "GET", "collection.write", COLLECTION),
+    Row("collections:settings", "POST", "collection.write", COLLECTION, data=_send(name="Renamed", chunk_size=1200, chunk_overlap=200), ok=302),
+    Row("collections:delete", "POST", "collection.delete", COLLECTION, data=_send(confirm=lambda s, r: s.row("collections.Collection", r).name), ok=302),
+    Row("collections:upload", "POST", "document.write", COLLECTION, data=_send(file=_file), ok=201),
+    Row("collections:stream", "GET", "collection.read", COLLECTION, is_stream=True),
+    Row("collections:search", "GET", "search.run", COLLECTION),
+    Row("collections:chunks", "GET", "collection.read", COLLECTION),
+    Row(
+        "collections:chunks",
+        "GET",
+        "collection.read",
+        COLLECTION,
+        data=_send(document=_pk("collections.Document")),
+        body_ids=404,
+    ),
+    Row("collections:document", "GET", "collection.read", DOCUMENT),
+    # The page is there; that this document has no picture of it is told only to who may know of the document.
+    Row("collections:page-image", "GET", "collection.read", DOCUMENT, {"page": 1}, ok=404),
+    Row("collections:document-retry", "POST", "document.write", DOCUMENT, before=_status("failed")),
+    Row("collections:document-cancel", "POST", "document.write", DOCUMENT, before=_status("queued")),
+    Row("collections:document-delete", "POST", "document.write", DOCUMENT, ok=302),
+    Row("collections:document-download", "GET", "collection.read", DOCUMENT),
+    Row("conversations:home", action="conversation.read"),
+    Row("conversations:create", "POST", "conversation.write", data=_send(text="Why?", client_id=_uuid), ok=302),
+    Row(
+        "conversations:create",
+        "POST",
+        "conversation.write",
+        data=_send(text="Why?", client_id=_uuid, collections=_pk("collections.Collection")),
+        ok=302,
+        body_ids=400,
+    ),
+    Row("conversations:detail", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:turn-create", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid), ok=302),
+    Row("conversations:turn-retry", "POST", "conversation.write", TURN, before=_turn(False, "failed"), ok=302),
+    Row("conversations:run-stream", "GET", "conversation.read", RUN, before=_turn(False, "completed"), is_stream=True),
+    Row("conversations:run-stop", "POST", "conversation.write", RUN, before=_turn(True, "running"), ok=204),
+    Row("conversations:source", "GET", "conversation.read", CONVERSATION, {"source": _source}, before=_turn(False, "completed")),
+    Row("conversations:rename", "POST", "conversation.write", CONVERSATION, data=_send(title="T"), ok=302),
+    Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:scope", "POST", "conversation.write", CONVERSATION, data=_send(collections=_pk("collections.Collection"))),
+)  # fmt: skip
+
+API: tuple[Row, ...] = (
+    Row("api:me", action="tenant.read"),
+    Row("api:members-list", action="member.read"),
+    Row("api:collections-list", action="collection.read"),
+    Row("api:collections-list", "POST", "collection.write", data=_send(name="New"), ok=201, also=READ),
+    Row("api:collections-detail", "GET", "collection.read", COLLECTION),
+    Row("api:collections-detail", "PATCH", "collection.write", COLLECTION, data=_send(name="R"), also=READ),
+    Row("api:collections-detail", "DELETE", "collection.delete", COLLECTION, ok=204, also=READ),
+    Row("api:documents-list", "GET", "collection.read", COLLECTION),
+    Row("api:documents-list", "POST", "document.write", COLLECTION, data=_send(file=_file), ok=201, also=READ),
+    Row("api:documents-detail", "GET", "collection.read", {"pk": "collections.Document"}),
+    Row("api:documents-detail", "DELETE", "document.write", {"pk": "collections.Document"}, ok=204, also=READ),
+    Row("api:documents-retry", "POST", "document.write", {"pk": "collections.Document"}, ok=202, before=_status("failed"), also=READ),
+    Row("api:documents-cancel", "POST", "document.write", {"pk": "collections.Document"}, ok=202, before=_status("queued"), also=READ),
+    Row("api:chunks-detail", "GET", "collection.read", {"pk": "collections.Chunk"}),
+    Row(
+        "api:search",
+        "POST",
+        "search.run",
+        data=_send(query="anything", legs=["lexical"], collections=lambda s, r: [s.row("collections.Collection", r).pk]),
+        body_ids=404,
+        also=READ,
+    ),
+    Row("api:conversations-list", action="conversation.read"),
+    Row("api:conversations-list", "POST", "conversation.write", data=_send(title="T"), ok=201, also=TALK),
+    Row("api:conversations-detail", "GET", "conversation.read", CONVERSATION),
+    Row("api:conversations-detail", "PATCH", "conversation.write", CONVERSATION, data=_send(title="T"), also=TALK),
+    Row("api:conversations-detail", "DELETE", "conversation.write", CONVERSATION, ok=204, also=TALK),
+    Row("api:turns-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:turns-list", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid), ok=201, also=TALK),
+    Row("api:turns-detail", "GET", "conversation.read", TURN, before=_turn(False, "completed")),
+    Row("api:turns-retry", "POST", "conversation.write", TURN, before=_turn(False, "failed"), also=TALK),
+    Row("api:runs-detail", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
+    Row("api:runs-stop", "POST", "conversation.write", {"pk": "runs.Run"}, before=_turn(True, "running"), ok=202, also=("run.read", *TALK)),
+    Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed"), is_stream=True),
+    Row("api:models-list", action="model.read"),
+)  # fmt: skip
+
+# The Django admin's own pages beside those of models; test_admin_matrix.py makes a row for each page of each model.
+ADMIN_SITE = {
+    "admin:index",
+    "admin:login",
+    "admin:logout",
+    "admin:password_change",
+    "admin:password_change_done",
+    "admin:autocomplete",
+    "admin:jsi18n",
+    "admin:view_on_site",
+    "admin:app_list",
+    "admin:switch_tenant",
+    "admin:?",  # what matches no other URL under /admin/
+}

@@ -1,0 +1,133 @@
+"""Make one row of anything, in a given tenant: what the matrix points its URLs at."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.contrib.postgres.search import SearchVectorField
+from django.core.files.storage import default_storage
+from django.db import models
+from django.utils import timezone
+from pgvector import SparseVector
+from pgvector.django import HalfVectorField, SparseVectorField
+
+from apps.collections.models import Document
+from tenancy.models import Tenant, TenantModel, User
+from tenancy.scope import platform_scope
+from tests.factories import make_member, make_space, make_tenant, make_user
+
+_numbers = itertools.count(1)
+
+
+def make_row(model: type[models.Model], tenant: Tenant, person: User, /, **given: Any) -> Any:
+    """Return a saved row of any model in the tenant; required references are made with it.
+
+    Args:
+        person: whose it is, where a model asks for one.
+    """
+    if model is Tenant:
+        return tenant
+    if model is User:
+        return person
+    if model._meta.label == "collections.EmbeddingSpace":
+        return make_space()
+    number = next(_numbers)
+    values: dict[str, Any] = {}
+    for field in model._meta.concrete_fields:
+        if field.name in given or field.name == "pk" or field.null:
+            continue
+        if field.name == "tenant":
+            values["tenant"] = tenant
+        elif isinstance(field, models.ForeignKey):
+            values[field.name] = make_row(field.related_model, tenant, person)
+        elif field.has_default() or field.db_default is not models.NOT_PROVIDED or field.blank:
+            continue
+        elif not field.primary_key or not isinstance(field, models.AutoField):
+            values[field.name] = _value(field, number)
+    with platform_scope():
+        row = model(**values, **given)
+        row.save(force_insert=True)
+    if isinstance(row, Document):
+        _original(row)
+    return row
+
+
+def _value(field: Any, number: int) -> Any:
+    if field.choices:
+        return field.choices[0][0]
+    if isinstance(field, HalfVectorField):
+        return [0.0] * 383 + [1.0]
+    if isinstance(field, SparseVectorField):
+        return SparseVector({1: 1.0}, field.dimensions)
+    if isinstance(field, models.EmailField):
+        return f"row{number}@example.org"
+    if isinstance(field, SearchVectorField):
+        return ""
+    if isinstance(field, (models.CharField, models.TextField)):
+        return f"{field.name[:6]}{number}"
+    for kind, value in (
+        (models.UUIDField, uuid.uuid4()),
+        (models.BooleanField, False),
+        (models.DateTimeField, timezone.now()),
+        (models.JSONField, {}),
+        (models.BinaryField, b"x"),
+        (models.FloatField, 1.0),
+        (models.IntegerField, number),
+    ):
+        if isinstance(field, kind):
+            return value
+    raise NotImplementedError(f"tests/permissions/world.py: no value for {field!r}")
+
+
+def _original(document: Document) -> None:
+    """Put a file where the document's original must lie."""
+    path = default_storage.path(document.file)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text("The original.")
+
+
+class Side:
+    """One tenant with its people and, made when first asked for, one row of each thing."""
+
+    def __init__(self, tenant: Tenant | None = None) -> None:
+        self.tenant = tenant or make_tenant()
+        self.people = {
+            r: make_member(self.tenant, r) for r in ("owner", "admin", "member", "viewer")
+        }
+        self._rows: dict[tuple[str, str], Any] = {}
+
+    def user(self, role: str) -> User:
+        user: User = self.people[role].user
+        return user
+
+    def row(self, label: str, role: str) -> Any:
+        """Return the row of a model ("collections.Document"); what belongs to a person is the role's.
+
+        Rows made one after another hang together: a chunk's document is the side's document.
+        """
+        return self._make(apps.get_model(label), role)
+
+    def _make(self, model: type[models.Model], role: str) -> Any:
+        key = (model._meta.label, role)
+        if key not in self._rows:
+            given: dict[str, Any] = {}
+            if model is Document:
+                given["status"] = "ready"
+            if model._meta.label in {"conversations.Conversation", "runs.Run"}:
+                given["model"] = "extractive"
+            for field in model._meta.concrete_fields:
+                target = field.related_model
+                if field.name == "user" and target is User:
+                    given["user"] = self.user(role)
+                is_row = isinstance(field, models.ForeignKey) and issubclass(target, TenantModel)
+                if is_row and (not field.null or field.name in {"chunk", "document"}):
+                    given[field.name] = self._make(target, role)
+            if model._meta.label == "tenancy.Membership":
+                self._rows[key] = make_member(self.tenant, "viewer", make_user())
+            else:
+                self._rows[key] = make_row(model, self.tenant, self.user(role), **given)
+        return self._rows[key]
