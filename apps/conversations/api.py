@@ -83,7 +83,11 @@ class ConversationView(TenantAPIView):
         """Change the title or the collections that are searched."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         values = _valid(ConversationUpdate, request.data)
-        who = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
+        who: dict[str, Any] = {
+            "tenant": self.tenant,
+            "actor": self.actor,
+            "conversation": conversation,
+        }
         if "title" in values:
             services.conversation_rename(**who, title=values["title"])
         if "collections" in values:

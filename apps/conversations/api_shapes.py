@@ -126,7 +126,7 @@ class ModelOutput(serializers.Serializer[Any]):
     id = serializers.CharField()
     provider = serializers.CharField()
     model = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     context_window = serializers.IntegerField(allow_null=True, help_text="Tokens.")
     max_output_tokens = serializers.IntegerField(allow_null=True)
     is_language_model = serializers.BooleanField(

@@ -16,9 +16,14 @@ _ID = r"[cC]\d{1,18}"
 _MARKER = re.compile(rf"\[({_ID}(?:[,;\s]+{_ID})*)\s?\]")
 _HALF = re.compile(r"\[[cC](?:\d[\d\s,;cC]*)?\Z")
 _HALF_MOST = 400
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
+# Not after "U.S." and the like: an abbreviation ends no sentence.
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+"
+)
 _WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _QUOTE_MOST = 400
+_QUOTE_LONGEST = 2000
 _COMMON = frozenset(
     [
         "a",
@@ -162,7 +167,7 @@ def _numbered(
     for source in known:
         if source.passage.chunk_id == chunk_id:
             return source.number
-    start, end = quote_find(sentence_before(text, at), passage.text)
+    start, end = _quote(text, at, passage.text)
     known.append(
         Source(
             len(known) + 1,
@@ -175,9 +180,31 @@ def _numbered(
     return len(known)
 
 
+def _quote(text: str, at: int, passage: str) -> tuple[int, int]:
+    """Return what a marker at ``at`` rests on: what the answer repeats word for word, else the best match."""
+    line = text[max(0, at - _QUOTE_LONGEST) : at].rsplit("\n", 1)[-1]
+    parts = [part for part in _MARKER.split(line)[::2] if part.strip()]
+    sentence = sentence_before(text, at)
+    for claim in (parts[-1] if parts else "", sentence):
+        found = verbatim_find(claim, passage)
+        if found is not None:
+            return found
+    return quote_find(sentence, passage)
+
+
+def verbatim_find(claim: str, text: str) -> tuple[int, int] | None:
+    """Return where a claim of at least three words stands in ``text``, whatever its white space and Markdown escapes."""
+    plain = _ESCAPE.sub(r"\1", claim).strip(' \t\n*_>#-"“”')
+    words = plain.split()
+    if len(words) < 3:
+        return None
+    found = re.search(r"\s+".join(map(re.escape, words)), text)
+    return None if found is None else found.span()
+
+
 def sentence_before(text: str, at: int) -> str:
     """Return the sentence that ends at ``at``, without markers; the whole line when it has no end before."""
-    before = _MARKER.sub("", text[max(0, at - 2000) : at]).rstrip()
+    before = _MARKER.sub("", text[max(0, at - _QUOTE_LONGEST) : at]).rstrip()
     ends = [match.end() for match in _SENTENCE_END.finditer(before) if match.end() < len(before)]
     return before[ends[-1] :] if ends else before
 
@@ -185,12 +212,9 @@ def sentence_before(text: str, at: int) -> str:
 def quote_find(sentence: str, text: str) -> tuple[int, int]:
     """Return where in ``text`` the passage stands that supports the sentence best, as (start, end).
 
-    The sentence itself where it stands there word for word; otherwise the one or two sentences of the text that share
-    most of its words, numbers counting more and very common words not at all; the beginning when none does.
+    The one or two sentences of the text that share most of its words, numbers counting more and very common words not at
+    all; the beginning when none does.
     """
-    exact = sentence.strip(' \t\n*_>#-"“”')
-    if len(exact) >= 12 and (at := text.find(exact)) >= 0:
-        return at, at + len(exact)
     spans = _sentences(text)
     wanted = _weights(sentence)
     best, best_score = (spans[0] if spans else (0, 0)), 0.0

@@ -28,7 +28,7 @@ def recent(request: HttpRequest) -> dict[str, Any]:
         return {}
 
     def read() -> list[RecentConversation]:
-        rows = conversation_list(actor=actor).only("pk", "title")[:RECENT]
+        rows: Any = conversation_list(actor=actor).only("pk", "title")[:RECENT]
         return [
             RecentConversation(
                 str(row),

@@ -30,7 +30,7 @@ class Conversation(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
-    objects = ConversationQuerySet.as_manager()
+    objects = ConversationQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
         indexes = [

@@ -90,17 +90,12 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
 def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str]:
     """Return (turn id, model) of a run the actor may watch, in one query. Raises Missing."""
     actor.require("conversation.read")
-    found: tuple[int, str] | None = (
-        Turn.objects.visible_to(actor)
-        .filter(
-            conversation_id=conversation_pk,
-            conversation__user_id=actor.user_id,
-            conversation__user_id__isnull=False,
-            run_id=run_id,
-        )
-        .values_list("pk", "run__model")
-        .first()
+    if actor.user_id is None:
+        raise Missing("run")
+    rows = Turn.objects.visible_to(actor).filter(
+        conversation_id=conversation_pk, conversation__user_id=actor.user_id, run_id=run_id
     )
+    found: tuple[int, str] | None = rows.values_list("pk", "run__model").first()
     if found is None:
         raise Missing("run")
     return found
@@ -166,7 +161,7 @@ def source_get(
     chunk: Chunk | None = (
         Chunk.objects.visible_to(actor)
         .select_related("document")
-        .filter(pk=chunk_id, document__status=DocumentStatus.READY)
+        .filter(pk=chunk_id or 0, document__status=DocumentStatus.READY)
         .first()
     )
     if chunk is None:

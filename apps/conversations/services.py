@@ -184,9 +184,10 @@ def conversation_ask(
     with transaction.atomic():
         # Two copies of one request wait here for each other, so that one conversation comes of them.
         advisory_lock(f"conversation_ask:{tenant.pk}:{actor.user_id}:{client_id}")
+        mine = Conversation.objects.visible_to(actor)
         known: Turn | None = (
             Turn.objects.visible_to(actor)
-            .filter(client_id=client_id, index=0, conversation__user_id=actor.user_id)
+            .filter(client_id=client_id, index=0, conversation__in=mine)
             .select_related("conversation", "run")
             .first()
         )

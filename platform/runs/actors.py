@@ -26,11 +26,13 @@ def actor_now(run: Run) -> Actor:
         Denied: the person has left the workspace, or the key is revoked or expired.
     """
     facts = run.request.get("actor", {})
-    membership = (
-        Membership.objects.select_related("user", "tenant")
-        .filter(tenant_id=run.tenant_id, user_id=run.user_id, user__is_active=True)
-        .first()
-    )
+    membership: Membership | None = None
+    if run.user_id is not None:
+        membership = (
+            Membership.objects.select_related("user", "tenant")
+            .filter(tenant_id=run.tenant_id, user_id=run.user_id, user__is_active=True)
+            .first()
+        )
     if membership is None:
         raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
     if facts.get("kind") != "api_key":

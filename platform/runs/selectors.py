@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Prefetch
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
@@ -20,7 +22,7 @@ def transcript_read(run: Run) -> Transcript:
     return transcript_of(events.values_list("seq", "kind", "data"))
 
 
-def tool_calls_prefetch(lookup: str) -> Prefetch[str]:
+def tool_calls_prefetch(lookup: str) -> Any:
     """Return a prefetch of tool calls as ``calls_shown``, in the order they started, as ``CALLS_SHOWN`` has them."""
     shown = ToolCall.objects.defer("payload", "content").annotate(
         content_shown=Left("content", CONTENT_SHOWN + 1),
@@ -50,11 +52,9 @@ def run_get(*, actor: Actor, pk: int) -> Run:
         Missing: there is none for the actor.
     """
     actor.require("run.read")
-    run: Run | None = (
-        Run.objects.visible_to(actor)
-        .filter(pk=pk, user_id=actor.user_id, user_id__isnull=False)
-        .first()
-    )
+    run: Run | None = None
+    if actor.user_id is not None:
+        run = Run.objects.visible_to(actor).filter(pk=pk, user_id=actor.user_id).first()
     if run is None:
         raise Missing("run")
     return run

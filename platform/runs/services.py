@@ -78,7 +78,7 @@ def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
     with transaction.atomic():
         # Job before run: the order in which everybody locks them.
         job: Job | None = (
-            Job.objects.select_for_update().filter(tenant=tenant, pk=run.job_id).first()
+            Job.objects.select_for_update().filter(tenant=tenant, pk=run.job_id or 0).first()
         )
         row: Run = Run.objects.select_for_update().get(tenant=tenant, pk=run.pk)
         if row.status not in ACTIVE:

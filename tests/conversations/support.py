@@ -120,13 +120,14 @@ async def answer(
 def job_of(turn: Turn) -> Job:
     """Return the job of the turn's present run."""
     with tenant_scope(turn.tenant_id):
-        return Turn.objects.select_related("run__job").get(pk=turn.pk).run.job
+        job: Job = Turn.objects.select_related("run__job").get(pk=turn.pk).run.job
+        return job
 
 
-def fresh(turn: Turn) -> Turn:
+def fresh(turn: Turn) -> Any:
     """Return the turn as it is stored now, with everything that hangs on it."""
     with tenant_scope(turn.tenant_id):
-        row = Turn.objects.select_related("run", "conversation").get(pk=turn.pk)
+        row: Any = Turn.objects.select_related("run", "conversation").get(pk=turn.pk)
         row.said = {m.author: m.text for m in row.messages.all()}
         row.cited = list(row.citations.order_by("number"))
         return row

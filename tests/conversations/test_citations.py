@@ -96,8 +96,22 @@ def test_quote_is_the_sentence_that_supports_the_claim() -> None:
     text = "Trucks pay 25 percent. Cars of heading 8703 pay 2.5 percent. Bikes are free of duty."
     start, end = quote_find("The rate for cars (8703) is 2.5 percent", text)
     assert text[start:end] == "Cars of heading 8703 pay 2.5 percent."
-    start, end = quote_find("> “Bikes are free of duty.”", text)
-    assert text[start:end] == "Bikes are free of duty."
+
+
+@pytest.mark.parametrize(
+    ("answer", "quote"),
+    [
+        ("> “Bikes of U.S. make are\\* free.” [c5]", "Bikes of U.S. make\nare* free."),
+        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make\nare* free."),
+        ("As said [c1]. Cars pay 2.5 percent. [c5]", "Cars pay 2.5 percent."),
+        ("A truck is charged 25 percent [c5].", "Trucks pay 25 percent."),
+        ("Something else altogether [c5].", "Cars pay 2.5 percent."),
+    ],
+)  # fmt: skip
+def test_quote_is_what_the_answer_repeats_or_else_the_closest(answer: str, quote: str) -> None:
+    text = "Cars pay 2.5 percent. Trucks pay 25 percent. Bikes of U.S. make\nare* free."
+    sources = answer_cite(answer, {5: Passage(5, 1, "d", "C", text)}).sources
+    assert sources[0].quote == quote
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ async def test_stream_follows_a_run_under_way_and_ends_with_it(
     final = await sync_to_async(reload)(cast, turn)
     assert parts(page, turn.run_id) == parts(final, turn.run_id)
     assert len(got) > 4
-    ids = [ident for ident, _, _ in got]
+    ids = [ident or 0 for ident, _, _ in got]
     assert ids == sorted(ids)
 
 

@@ -108,7 +108,7 @@ async def test_page_streams_answer_and_shows_its_source(
     await client.aforce_login(
         cast.user("member"), backend="django.contrib.auth.backends.ModelBackend"
     )
-    response = await client.get(url("run-stream", cast, turn.conversation_id, turn.run_id))
+    response: Any = await client.get(url("run-stream", cast, turn.conversation_id, turn.run_id))
     assert response.status_code == 200
     assert response["Content-Type"] == "text/event-stream"
     assert "no-cache" in response["Cache-Control"]
@@ -267,7 +267,7 @@ async def test_rest_streams_events_to_a_client_that_asks_for_them(
     await answer(turn, lane_threads, monkeypatch, [says("Hello.")])
     headers = await sync_to_async(key_headers)(cast)
     client = AsyncClient()
-    response = await client.get(
+    response: Any = await client.get(
         f"/api/v1/runs/{turn.run_id}/events?after=1",
         headers={**headers, "Accept": "text/event-stream"},
     )
