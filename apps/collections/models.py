@@ -159,10 +159,13 @@ class Document(TenantModel):
 
     @property
     def identifier_fidelity(self) -> float | None:
-        """Give the share of the original's distinct codes and numbers that its chunks kept, None if it has none."""
+        """Give the share of the original's distinct codes and numbers that its chunks kept, None if it has none.
+
+        Cut down to whole percents, so that it is 1.0 only when nothing is missing.
+        """
         if not self.identifiers_total:
             return None
-        return self.identifiers_found / self.identifiers_total
+        return (100 * self.identifiers_found // self.identifiers_total) / 100
 
 
 class Page(TenantModel):

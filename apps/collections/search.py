@@ -11,6 +11,7 @@ A document is searched when it is ready and passes the filters; both are decided
 # ruff: noqa: S608 - every value is a parameter; only constants of this module stand in the text
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ def search_run(
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
-        hits = [SearchHit(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        hits = [_hit(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
     return SearchResult(
         query=query,
         hits=hits,
@@ -167,6 +168,13 @@ def search_run(
         note=note,
         embed_ms=(embedded - began) * 1000,
         database_ms=(time.perf_counter() - embedded) * 1000,
+    )
+
+
+def _hit(row: dict[str, Any]) -> SearchHit:
+    # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
+    return SearchHit(
+        **row | {"headings": json.loads(row["headings"]), "metadata": json.loads(row["metadata"])}
     )
 
 

@@ -141,6 +141,7 @@ def test_search_returns_passages_with_their_trace(
     hit = body["hits"][0]
     assert hit["exact_rank"] == 1
     assert hit["document_name"] == "lamps.md"
+    assert isinstance(hit["headings"], list)
     chunk = api("get", f"chunks/{hit['chunk_id']}").json()
     assert (chunk["text"], chunk["citation_id"]) == (hit["text"], f"c{hit['chunk_id']}")
     neighbour = chunk["next_id"] or chunk["previous_id"]

@@ -76,6 +76,15 @@ def test_file_stays_while_another_document_of_the_collection_needs_it(
     assert (storage / document.file).is_file()
 
 
+@pytest.mark.parametrize(
+    ("found", "total", "share"), [(0, 0, None), (5, 5, 1.0), (1147, 1149, 0.99), (1, 3, 0.33)]
+)
+def test_fidelity_is_whole_only_when_nothing_is_lost(
+    found: int, total: int, share: float | None
+) -> None:
+    assert Document(identifiers_found=found, identifiers_total=total).identifier_fidelity == share
+
+
 def test_name_is_taken_in_any_case_but_only_within_the_tenant(
     cast: Cast, collection: Collection
 ) -> None:

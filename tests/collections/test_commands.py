@@ -10,12 +10,28 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.collections.models import Collection, Document
+from jobs.context import JobContext
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import LAMPS
 from tests.factories import make_space
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class NoHeartbeat:
+    """The real one is a thread with a connection, which would outlive the test database."""
+
+    def add(self, context: JobContext) -> None:
+        """Take no care."""
+
+    def remove(self, context: JobContext) -> None:
+        """Take no care."""
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.runner.heartbeat", NoHeartbeat)
 
 
 def run(command: str, *args: str) -> str:
