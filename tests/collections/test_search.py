@@ -42,7 +42,9 @@ def test_passage_comes_first_with_its_ranks(cast: Cast, collection: Collection) 
     result = ask(cast, [collection], "Which pumps come from Brazil?")
     first = result.hits[0]
     assert "Pumps for liquids" in first.text
-    assert (first.headings, first.metadata) == (["Pumps"], {})
+    row = Chunk.objects.get(pk=first.chunk_id)
+    assert (first.headings, first.metadata) == (row.headings, row.metadata)
+    assert first.headings
     assert (first.document_id, first.document_name) == (document.pk, "lamps.md")
     assert (first.vector_rank, first.lexical_rank, first.exact_rank) == (1, 1, None)
     assert first.score == pytest.approx(2 / 11)
