@@ -251,6 +251,7 @@ class CallRunner:
         if content != result.content:
             result = replace(result, content=content)
         self._found[index] = result
+        self._toolset.call_ended(call.name, is_error=result.is_error)
         if not known:
             await self._journal.call_finished(self._step, call, result, duration_s)
         return ToolFinished(call, result, duration_s, self._step)

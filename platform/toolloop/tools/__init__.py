@@ -1,6 +1,7 @@
 """Tools: how to write them and how a run sees them."""
 
 from toolloop.tools.tool import (
+    FromContext,
     Tool,
     ToolContext,
     ToolDefinitionError,
@@ -11,6 +12,7 @@ from toolloop.tools.tool import (
 from toolloop.tools.toolset import Toolset
 
 __all__ = [
+    "FromContext",
     "Tool",
     "ToolContext",
     "ToolDefinitionError",

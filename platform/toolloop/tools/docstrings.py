@@ -1,4 +1,13 @@
-"""Read a Google-style docstring: what the tool does, and one line of description a parameter."""
+"""Read a docstring: what the tool does, and one line of description a parameter.
+
+Two forms are understood. Google style has an ``Args:`` section. The compact form is the description, a line ``---``, and
+one line ``<type> <name>: text`` a parameter:
+
+    Look up how many pieces are in stock.
+    ---
+    str sku: article number
+    list[str] sites: where to look
+"""
 
 from __future__ import annotations
 
@@ -12,6 +21,8 @@ _SECTIONS = {
 }  # fmt: skip
 _ARGS = {"args", "arguments", "parameters"}
 _SHOWN = {"note", "notes", "example", "examples", "warning", "warnings"}
+_RULE = "---"
+_COMPACT = re.compile(r"<?([^:<>]*[^:<>\s])>?\s+<?\*{0,2}(\w+)>?\s*:\s*(.*)")
 _ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)")
 
 
@@ -26,12 +37,21 @@ class Documented:
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """Attributes: ``description`` for the model; ``parameters`` by name; ``has_args`` whether an Args section exists."""
+    """A docstring taken apart.
+
+    Attributes:
+        description: for the model.
+        parameters: by name.
+        has_args: whether parameters are described at all.
+        unreadable: lines among the parameters that describe none.
+        is_compact: whether it is in the compact form, whose types must all be right.
+    """
 
     description: str = ""
     parameters: dict[str, Documented] = field(default_factory=dict)
     has_args: bool = False
     unreadable: tuple[str, ...] = ()
+    is_compact: bool = False
 
 
 def docstring_read(text: str | None) -> Docstring:
@@ -43,11 +63,17 @@ def docstring_read(text: str | None) -> Docstring:
     """
     if not text:
         return Docstring()
+    lines = inspect.cleandoc(text).splitlines()
+    if _RULE in (line.strip() for line in lines) and not any(
+        line.rstrip().endswith(":") and line.rstrip().removesuffix(":").lower() in _ARGS
+        for line in lines
+    ):
+        return _compact_read(lines)
     kept: list[str] = []
     entries: list[list[str]] = []
     unreadable: list[str] = []
     section, has_args, indent = "", False, -1
-    for line in inspect.cleandoc(text).splitlines():
+    for line in lines:
         header = line.rstrip().removesuffix(":").lower()
         if line.rstrip().endswith(":") and not line.startswith(" ") and header in _SECTIONS:
             section, indent = header, -1
@@ -85,3 +111,28 @@ def docstring_read(text: str | None) -> Docstring:
         )
     description = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
     return Docstring(description, parameters, has_args, tuple(unreadable))
+
+
+def _compact_read(lines: list[str]) -> Docstring:
+    rule = next(i for i, line in enumerate(lines) if line.strip() == _RULE)
+    entries: list[list[str]] = []
+    unreadable: list[str] = []
+    for line in lines[rule + 1 :]:
+        if not line.strip():
+            continue
+        if line.startswith(" ") and entries:
+            entries[-1].append(line.strip())
+        elif _COMPACT.fullmatch(line.strip()):
+            entries.append([line.strip()])
+        else:
+            unreadable.append(line.strip())
+    parameters = {}
+    for entry in entries:
+        match = _COMPACT.fullmatch(" ".join(entry))
+        if match is None:
+            unreadable.append(entry[0])
+            continue
+        written, name, description = match.groups()
+        parameters[name] = Documented(type=written.strip(), text=description, optional=False)
+    description = "\n".join(lines[:rule]).strip()
+    return Docstring(description, parameters, True, tuple(unreadable), is_compact=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import difflib
 import functools
 import inspect
 import json
@@ -15,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from toolloop.deferred import ParkCall
+from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.tool import Tool, ToolContext, ToolError, ToolOutput
 from toolloop.tools.toolset import Toolset
@@ -46,12 +47,7 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
     """Find the tool and check the arguments; an error result in words the model can repair otherwise."""
     tool = toolset.get(call.name)
     if tool is None:
-        close = difflib.get_close_matches(call.name, toolset.names(), n=1)
-        hint = f"Did you mean {close[0]!r}? " if close else ""
-        names = ", ".join(toolset.names()[:40]) or "none"
-        return error_result(
-            call, "unknown_tool", f"There is no tool {call.name!r}. {hint}Available: {names}."
-        )
+        return error_result(call, "unknown_tool", toolset.missing(call.name))
     if call.arguments is None:
         reason = call.problem or "they could not be read"
         return error_result(
@@ -59,7 +55,11 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
             "invalid_arguments",
             f"The arguments of {call.name} are no JSON object: {reason}. Send one JSON object.",
         )
-    problems = problems_find(call.arguments, tool.parameters)
+    problems = [
+        f"{name} is set by the application: leave it out"
+        for name in call.arguments
+        if name in tool.injected
+    ] or problems_find(call.arguments, tool.parameters)
     if not problems:
         try:
             return Prepared(call, tool, _converted(tool, call.arguments))
@@ -121,6 +121,7 @@ async def call_run(
     *,
     timeout_s: float,
     run_blocking: BlockingRunner = run_in_thread,
+    mock: bool = False,
 ) -> ToolResult:
     """Run a prepared call.
 
@@ -129,22 +130,24 @@ async def call_run(
         context: given to the tool if it asks for one.
         timeout_s: used when the tool states no timeout of its own.
         run_blocking: runs the function of a blocking tool off the event loop.
+        mock: call the tool's mock instead; without one, the result says what would have been called.
 
     Returns:
         Its result; an error result when the tool failed, timed out or returned what is not JSON.
 
     Raises:
+        ParkCall: the tool wants a person's decision first, or an answer from outside.
         asyncio.CancelledError: when cancelled from outside; ``context.cancelled`` is set then.
     """
     call, tool = prepared.call, prepared.tool
     seconds = timeout_s if tool.timeout_s is None else tool.timeout_s
-    arguments = prepared.arguments
-    if tool.context_parameter:
-        arguments = {**arguments, tool.context_parameter: context}
-    function = functools.partial(tool.function, **arguments)
+    if mock and tool.mock is None:
+        return _result(call, {"mock": True, "tool": call.name, "arguments": call.arguments})
+    target = tool.mock if mock and tool.mock is not None else tool.function
     scope = asyncio.timeout(seconds)
     try:
         async with scope:
+            function = functools.partial(target, **_filled(prepared, context))
             value = await run_blocking(function) if tool.blocking else function()
             if inspect.isawaitable(value):
                 value = await value
@@ -153,6 +156,8 @@ async def call_run(
         return error_result(call, "tool_error", error.message, severity=error.severity)
     except asyncio.CancelledError:
         context.cancelled.set()
+        raise
+    except ParkCall:
         raise
     except Exception as error:
         if isinstance(error, TimeoutError) and scope.expired():
@@ -163,6 +168,22 @@ async def call_run(
         # The text of an unexpected error may hold what no model should read (queries, paths): it stays in the log.
         text = f"{call.name} failed with an internal error ({type(error).__name__})."
         return error_result(call, "exception", text, severity="fatal")
+
+
+def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:
+    """Add what the application gives to the arguments that the model gave."""
+    tool, arguments = prepared.tool, dict(prepared.arguments)
+    for parameter, key in tool.injected.items():
+        if key in context.data:
+            arguments[parameter] = context.data[key]
+        elif (
+            inspect.signature(tool.function).parameters[parameter].default
+            is inspect.Parameter.empty
+        ):
+            raise ConfigurationError(f"tool {tool.name!r} needs {key!r} in the run's context")
+    if tool.context_parameter:
+        arguments[tool.context_parameter] = context
+    return arguments
 
 
 def _result(call: ToolCall, value: Any) -> ToolResult:

@@ -14,7 +14,7 @@ import json
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import (
     Annotated,
@@ -27,8 +27,9 @@ from typing import (
     is_typeddict,
 )
 
-from toolloop.tools.docstrings import Docstring, Documented, docstring_read
-from toolloop.tools.tool import ToolContext, ToolDefinitionError
+from toolloop.tools.docchecks import names_compare, type_compare, words_compare
+from toolloop.tools.docstrings import docstring_read
+from toolloop.tools.tool import FromContext, ToolContext, ToolDefinitionError
 
 Converter = Callable[[Any], Any]
 
@@ -47,10 +48,6 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 _SEQUENCES = (list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
 _SETS = (set, frozenset, collections.abc.Set)
 _MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
-_DOC_TYPES = {
-    "str": "string", "string": "string", "int": "integer", "integer": "integer", "float": "number", "number": "number",
-    "bool": "boolean", "boolean": "boolean", "list": "array", "dict": "object",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,7 @@ class Signature:
     parameters: dict[str, Any]
     converters: dict[str, Converter]
     context_parameter: str
+    injected: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +254,15 @@ def _enum_schema(values: list[Any]) -> dict[str, Any]:
     return schema
 
 
-def signature_read(function: Callable[..., Any]) -> Signature:
+def signature_read(
+    function: Callable[..., Any], *, excluded: Sequence[str] = (), doc: str | None = None
+) -> Signature:
     """Read a function's signature and docstring.
+
+    Args:
+        function: a plain or async function, or a bound method.
+        excluded: parameters that are the application's, not the model's.
+        doc: used instead of the function's own docstring.
 
     Raises:
         ToolDefinitionError: for a missing or unusable type hint, ``*args``, a docstring that names parameters the function
@@ -270,17 +275,25 @@ def signature_read(function: Callable[..., Any]) -> Signature:
         raise ToolDefinitionError(
             f"{name}: a type hint cannot be resolved ({error}); use types its module imports at run time"
         ) from error
-    doc = docstring_read(function.__doc__)
+    read = docstring_read(function.__doc__ if doc is None else doc)
     reader = _Reader(name)
     properties: dict[str, Any] = {}
     required: list[str] = []
     converters: dict[str, Converter] = {}
     context = ""
-    for parameter in inspect.signature(function).parameters.values():
+    injected: dict[str, str] = {}
+    signature = inspect.signature(function).parameters
+    if unknown := [n for n in excluded if n not in signature]:
+        raise ToolDefinitionError(f"{name}: excluded {', '.join(unknown)} is no parameter")
+    for parameter in signature.values():
         reader.where = parameter.name
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise reader.fail("a model cannot fill *args, **kwargs or positional-only parameters")
         hint = hints.get(parameter.name)
+        key = _context_key(parameter.name, hint, excluded)
+        if key:
+            injected[parameter.name] = key
+            continue
         if hint is None:
             raise reader.fail("has no type hint")
         if hint is ToolContext:
@@ -292,15 +305,17 @@ def signature_read(function: Callable[..., Any]) -> Signature:
             required.append(parameter.name)
         elif (default := _json_default(parameter.default)) is not parameter.empty:
             schema = {**schema, "default": default}
-        entry = doc.parameters.get(parameter.name)
+        entry = read.parameters.get(parameter.name)
         if entry is not None:
-            _type_compare(reader, entry, schema, parameter.default is not parameter.empty)
+            type_compare(reader.fail, entry, schema, parameter.default is not parameter.empty)
+            if read.is_compact:
+                words_compare(reader.fail, entry.type, hint)
             if entry.text:
                 schema = {**schema, "description": entry.text}
         properties[parameter.name] = schema
         if form.convert is not None:
             converters[parameter.name] = form.convert
-    _names_compare(name, doc, properties, context)
+    names_compare(name, read, properties, {context, *injected})
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": properties,
@@ -309,7 +324,16 @@ def signature_read(function: Callable[..., Any]) -> Signature:
     }
     if reader.defs:
         parameters["$defs"] = reader.defs
-    return Signature(doc.description, parameters, converters, context)
+    return Signature(read.description, parameters, converters, context, injected)
+
+
+def _context_key(name: str, hint: Any, excluded: Sequence[str]) -> str:
+    """Return the key of the context a parameter is filled from, "" for one that the model fills."""
+    if get_origin(hint) is Annotated:
+        for mark in get_args(hint)[1:]:
+            if isinstance(mark, FromContext):
+                return mark.key or name
+    return name if name in excluded else ""
 
 
 def _json_default(value: Any) -> Any:
@@ -320,32 +344,3 @@ def _json_default(value: Any) -> Any:
         # The default stays the function's own business; the model only needs to know that it may leave it out.
         return inspect.Parameter.empty
     return value
-
-
-def _type_compare(
-    reader: _Reader, entry: Documented, schema: Mapping[str, Any], has_default: bool
-) -> None:
-    wanted = _DOC_TYPES.get(entry.type)
-    options = {schema.get("type")} | {o.get("type") for o in schema.get("anyOf", ())}
-    if wanted and options != {None} and wanted not in options:
-        raise reader.fail(f"the docstring says {entry.type}, the type hint does not")
-    if entry.optional and not has_default:
-        raise reader.fail("the docstring says optional, but it has no default")
-
-
-def _names_compare(name: str, doc: Docstring, properties: Mapping[str, Any], context: str) -> None:
-    if doc.unreadable:
-        raise ToolDefinitionError(
-            f"{name}: this line of the docstring's Args is no 'name: text': {doc.unreadable[0]!r}"
-        )
-    unknown = [n for n in doc.parameters if n not in properties and n != context]
-    if unknown:
-        raise ToolDefinitionError(
-            f"{name}: the docstring describes {', '.join(unknown)}, which is no parameter"
-        )
-    if doc.has_args:
-        missing = [n for n, s in properties.items() if not s.get("description")]
-        if missing:
-            raise ToolDefinitionError(
-                f"{name}: the docstring's Args leave out {', '.join(missing)}"
-            )

@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints, overload
+from typing import Any, Literal, Protocol, get_type_hints, overload
 
+from toolloop.deferred import Decision
 from toolloop.errors import ConfigurationError, ToolloopError
+from toolloop.messages import ToolResult
 from toolloop.providers.base import ToolSpec
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_GROUP = re.compile(r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*")
 
 Severity = Literal["non_fatal", "fatal"]
 
@@ -52,6 +55,19 @@ class ToolOutput:
     payload: Any = None
 
 
+class NestedCaller(Protocol):
+    """Runs a call that a tool makes; the loop gives one to every tool it runs."""
+
+    async def __call__(
+        self,
+        parent: ToolContext,
+        name: str,
+        arguments: Mapping[str, Any],
+        call_id: str,
+        decision: Decision | None,
+    ) -> ToolResult: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What the application hands to a tool; a parameter of this type is filled in and never shown to the model.
@@ -62,12 +78,63 @@ class ToolContext:
         step: model turn of the run that asked for the call.
         cancelled: set when the call timed out or the run was stopped. A thread cannot be ended from outside, so a
             long blocking tool looks at it now and then and returns.
+        depth: 0 for a call of the model, 1 for a call of such a tool, and so on.
+        decision: what was decided about this very call, when it was parked before; see ``toolloop.deferred``.
+        nested: runs the calls that this tool makes; use ``call``.
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
     call_id: str = ""
     step: int = 0
     cancelled: threading.Event = field(default_factory=threading.Event)
+    depth: int = 0
+    decision: Decision | None = None
+    nested: NestedCaller | None = None
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        call_id: str = "",
+        decision: Decision | None = None,
+    ) -> ToolResult:
+        """Call another tool of the run, under the same checks, approvals, journal and limits as a call of the model.
+
+        Args:
+            name: of the tool.
+            arguments: as a model would write them: JSON values.
+            call_id: "" counts the calls of this tool: ``<own id>.1`` and so on. Give one where calls may come in
+                another order when the tool runs again.
+            decision: about this call, when the tool itself keeps where it was parked.
+
+        Returns:
+            The result; look at ``is_error``.
+
+        Raises:
+            ParkCall: the call needs a decision. Let it pass: the run parks, and when it goes on, this tool runs from the
+                start, while the calls it made before get the results they had.
+            ConfigurationError: outside of a run.
+        """
+        if self.nested is None:
+            raise ConfigurationError("tools can call tools only inside a run")
+        return await self.nested(self, name, arguments, call_id, decision)
+
+
+@dataclass(frozen=True, slots=True)
+class FromContext:
+    """Mark a parameter, ``Annotated[str, FromContext("tenant_slug")]``, that the application fills in.
+
+    Such a parameter is never shown to the model, and a model that sends it is told that it may not.
+
+    Attributes:
+        key: key of ``ToolContext.data``; "" takes the parameter's own name.
+    """
+
+    key: str = ""
+
+
+ApprovalRule = bool | Callable[[Mapping[str, Any], ToolContext], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +155,12 @@ class Tool:
         context_parameter: name of the parameter that takes the ``ToolContext``; found by its annotation when None, ""
             for none.
         converters: per parameter, what turns the validated JSON value into the type the function expects.
+        injected: parameters the model never sees, and the key of ``ToolContext.data`` each is filled from. Where the
+            key is absent the function's default applies.
+        category, tags, group, version: for catalogs; a group is dotted, ``crm.contacts``.
+        needs_approval: True, or a rule over arguments and context, for calls that somebody must approve first.
+        external: never run here; the run parks until the call is answered from outside.
+        mock: called instead of ``function`` in mock mode, with the same arguments.
 
     Raises:
         ToolDefinitionError: for a name, description or schema no provider would take.
@@ -104,6 +177,14 @@ class Tool:
     timeout_s: float | None = 60.0
     context_parameter: str | None = None
     converters: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    injected: Mapping[str, str] = field(default_factory=dict)
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    group: str = ""
+    version: str = ""
+    needs_approval: ApprovalRule = False
+    external: bool = False
+    mock: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -122,6 +203,15 @@ class Tool:
             )
         if self.timeout_s is not None and self.timeout_s <= 0:
             raise ToolDefinitionError(f"tool {self.name!r}: timeout_s must be above 0")
+        if self.group and not _GROUP.fullmatch(self.group):
+            raise ToolDefinitionError(
+                f"tool {self.name!r}: group {self.group!r} must be names joined by dots, e.g. 'crm.contacts'"
+            )
+        shown = [n for n in self.injected if n in self.parameters.get("properties", {})]
+        if shown:
+            raise ToolDefinitionError(
+                f"tool {self.name!r}: {', '.join(shown)} is injected, so it must not be in the schema"
+            )
         if self.context_parameter is None:
             object.__setattr__(self, "context_parameter", _context_parameter(self.function))
 
@@ -158,6 +248,14 @@ def tool(
     blocking: bool = False,
     sequential: bool = False,
     timeout_s: float | None = 60.0,
+    category: str = "",
+    tags: Sequence[str] = (),
+    group: str = "",
+    version: str = "",
+    needs_approval: ApprovalRule = False,
+    external: bool = False,
+    mock: Callable[..., Any] | None = None,
+    excluded: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -172,8 +270,16 @@ def tool(
     blocking: bool = False,
     sequential: bool = False,
     timeout_s: float | None = 60.0,
+    category: str = "",
+    tags: Sequence[str] = (),
+    group: str = "",
+    version: str = "",
+    needs_approval: ApprovalRule = False,
+    external: bool = False,
+    mock: Callable[..., Any] | None = None,
+    excluded: Sequence[str] = (),
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a ``Tool`` from a function's type hints and Google docstring.
+    """Make a ``Tool`` from a function's type hints and its docstring (Google style, or the compact form).
 
     Args:
         function: the function, when used as a bare decorator.
@@ -181,6 +287,9 @@ def tool(
         description: replaces the docstring's text.
         side_effects, idempotent, blocking, sequential, timeout_s: see ``Tool``. ``idempotent`` defaults to the opposite
             of ``side_effects``.
+        category, tags, group, version, needs_approval, external, mock: see ``Tool``.
+        excluded: parameters the model must not see, filled from ``ToolContext.data`` by their own name where it is
+            there, else by their default. ``FromContext`` marks one with another key.
 
     Raises:
         ToolDefinitionError: for a parameter without a usable type hint, or a docstring that does not fit the signature.
@@ -190,7 +299,7 @@ def tool(
         # Imported here because schema.py needs the classes of this module.
         from toolloop.tools.schema import signature_read
 
-        signature = signature_read(target)
+        signature = signature_read(target, excluded=excluded)
         return Tool(
             name=name or target.__name__,
             description=description or signature.description,
@@ -203,6 +312,14 @@ def tool(
             timeout_s=timeout_s,
             context_parameter=signature.context_parameter,
             converters=signature.converters,
+            injected=signature.injected,
+            category=category,
+            tags=tuple(tags),
+            group=group,
+            version=version,
+            needs_approval=needs_approval,
+            external=external,
+            mock=mock,
         )
 
     return make if function is None else make(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator
 
 from toolloop.providers.base import ToolSpec
@@ -39,9 +40,20 @@ class Toolset:
         """Return the names in order."""
         return tuple(self._by_name)
 
+    def missing(self, name: str) -> str:
+        """Say in words for the model that there is no such tool, and which there are."""
+        names = self.names()
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"Did you mean {close[0]!r}? " if close else ""
+        shown = ", ".join(names[:40]) or "none"
+        return f"There is no tool {name!r}. {hint}Available: {shown}."
+
+    def call_ended(self, name: str, *, is_error: bool) -> None:
+        """Take note that a call ended; toolsets that keep figures override this."""
+
     def filtered(self, predicate: Callable[[Tool], bool]) -> Toolset:
         """Return a toolset of those tools for which ``predicate`` is true."""
-        return Toolset(tool for tool in self._by_name.values() if predicate(tool))
+        return Toolset(tool for tool in self if predicate(tool))
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._by_name.values())

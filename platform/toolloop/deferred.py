@@ -1,0 +1,131 @@
+"""Calls that wait for somebody outside the run: for approval, or for an answer.
+
+A run that reaches such calls runs the others of the turn, then ends with ``RunFinished(status="parked")``; its
+``data["pending"]`` holds one ``PendingCall`` each as JSON. Nothing waits in memory. When decisions are there, call
+``run_loop`` again with the stored history, which ends in the open turn, and ``decisions`` by call id. Calls that are not
+decided yet park the run again. A decided call has its result in the history from then on, so a decision counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolloop.messages import ToolCall
+
+PendingKind = Literal["approval", "external"]
+
+
+class ParkCall(Exception):
+    """Raise inside a tool to park the run at this call.
+
+    When the run goes on, the tool is called again with the decision in ``ToolContext.decision``.
+
+    Args:
+        kind: "approval" when somebody must agree, "external" when somebody must answer.
+        reason: what a person reads.
+        state: JSON value that comes back in ``Decision.state``. With a state the tool is called whatever the decision
+            is; without one a rejection or an answer is the call's result.
+    """
+
+    def __init__(self, kind: PendingKind = "approval", reason: str = "", state: Any = None) -> None:
+        super().__init__(reason or kind)
+        self.kind, self.reason, self.state = kind, reason, state
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided about a parked call.
+
+    Attributes:
+        kind: "approve" runs it, "reject" tells the model that it was refused, "answer" is its result.
+        arguments: with "approve", run it with these instead; they are checked like the model's own.
+        reason: with "reject", what the model reads.
+        content, payload: with "answer", as in ``ToolResult``.
+        state: the ``state`` of the pending call.
+    """
+
+    kind: Literal["approve", "reject", "answer"]
+    arguments: Mapping[str, Any] | None = None
+    reason: str = ""
+    content: str = ""
+    payload: Any = None
+    state: Any = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decision as JSON values."""
+        return {
+            "kind": self.kind,
+            "arguments": None if self.arguments is None else dict(self.arguments),
+            "reason": self.reason,
+            "content": self.content,
+            "payload": self.payload,
+            "state": self.state,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Decision:
+        """Rebuild the decision that ``to_json`` wrote.
+
+        Raises:
+            ValueError: for an unknown kind; a misspelt one must never approve anything.
+        """
+        if data["kind"] not in ("approve", "reject", "answer"):
+            raise ValueError(f"unknown decision {data['kind']!r}: approve, reject or answer")
+        return cls(
+            kind=data["kind"],
+            arguments=data.get("arguments"),
+            reason=data.get("reason", ""),
+            content=data.get("content", ""),
+            payload=data.get("payload"),
+            state=data.get("state"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for a decision.
+
+    Attributes:
+        call: the call as the model wrote it.
+        kind: what is waited for.
+        reason: for the person who decides.
+        state: what the tool wants back; opaque.
+    """
+
+    call: ToolCall
+    kind: PendingKind
+    reason: str = ""
+    state: Any = None
+
+    def approve(self, arguments: Mapping[str, Any] | None = None) -> Decision:
+        """Let it run, with other arguments where given."""
+        return Decision("approve", arguments=arguments, state=self.state)
+
+    def reject(self, reason: str = "") -> Decision:
+        """Refuse it; the model reads the reason."""
+        return Decision("reject", reason=reason, state=self.state)
+
+    def answer(self, content: str, payload: Any = None) -> Decision:
+        """Answer in place of the tool."""
+        return Decision("answer", content=content, payload=payload, state=self.state)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the pending call as JSON values."""
+        return {
+            "call": self.call.to_json(),
+            "kind": self.kind,
+            "reason": self.reason,
+            "state": self.state,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PendingCall:
+        """Rebuild the pending call that ``to_json`` wrote."""
+        return cls(
+            ToolCall.from_json(data["call"]),
+            data["kind"],
+            data.get("reason", ""),
+            data.get("state"),
+        )

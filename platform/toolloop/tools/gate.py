@@ -1,0 +1,68 @@
+"""Decide whether a checked call may run now, waits for somebody, or has its answer already."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+from toolloop.deferred import Decision, PendingCall
+from toolloop.messages import ToolResult
+from toolloop.tools.runtime import Prepared, call_prepare, error_result
+from toolloop.tools.tool import ToolContext
+from toolloop.tools.toolset import Toolset
+
+logger = logging.getLogger(__name__)
+
+
+def call_gate(
+    prepared: Prepared, toolset: Toolset, context: ToolContext, decision: Decision | None
+) -> Prepared | ToolResult | PendingCall:
+    """Apply approval rules and decisions to a call.
+
+    Returns:
+        The call to run (with the arguments that were decided on), its result, or what it waits for. Arguments that
+        were edited into something the tool does not take leave the call pending, with the problem as its reason.
+    """
+    call, tool = prepared.call, prepared.tool
+    if decision is None:
+        if tool.external:
+            return PendingCall(call, "external")
+        return PendingCall(call, "approval") if _needs_approval(prepared, context) else prepared
+    if decision.state is not None:
+        return prepared  # The tool parked itself and goes on by itself.
+    if decision.kind == "reject":
+        text = f"{call.name} was not run: it was rejected."
+        return error_result(call, "rejected", f"{text} {decision.reason}".strip())
+    if decision.kind == "answer":
+        return ToolResult(call.id, call.name, decision.content, payload=decision.payload)
+    if tool.external:
+        return PendingCall(call, "external", "This call can be answered or rejected, not approved.")
+    if decision.arguments is None:
+        return prepared
+    return _edited(prepared, toolset, dict(decision.arguments))
+
+
+def _edited(
+    prepared: Prepared, toolset: Toolset, arguments: dict[str, Any]
+) -> Prepared | PendingCall:
+    call = prepared.call
+    changed = replace(
+        call, arguments=arguments, raw=json.dumps(arguments, ensure_ascii=False), problem=""
+    )
+    checked = call_prepare(changed, toolset)
+    if isinstance(checked, ToolResult):
+        return PendingCall(call, "approval", checked.content)
+    return checked
+
+
+def _needs_approval(prepared: Prepared, context: ToolContext) -> bool:
+    rule = prepared.tool.needs_approval
+    if not callable(rule):
+        return rule
+    try:
+        return bool(rule(prepared.arguments, context))
+    except Exception:
+        logger.exception("the approval rule of %s failed: a person decides", prepared.tool.name)
+        return True
