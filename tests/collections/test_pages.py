@@ -199,7 +199,7 @@ def test_passage_is_marked_in_the_text_of_its_page(
         url(cast, "document", collection.pk, document.pk) + f"?chunk=c{chunk.pk}"
     )
     html = answer.content.decode()
-    assert f'<mark id="passage">{chunk.text[:20]}' in html
+    assert f'<mark id="passage" tabindex="-1" autofocus>{chunk.text[:20]}' in html
     assert "a&lt;b&gt;.md" in html
     assert "<b>.md" not in html
 
