@@ -173,7 +173,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> type[BaseModelForm[Any]]:
         """Refuse references into another tenant in words; the database would refuse them with an error."""
-        base: Any = super().get_form(request, obj, change, **kwargs)
+        base: Any = super().get_form(request, obj, change=change, **kwargs)
         tenant = admin_tenant(request)
 
         class OneTenantForm(base):  # type: ignore[misc]
@@ -190,6 +190,25 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
                 return data
 
         return OneTenantForm
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Drop from the page what ``get_exclude`` leaves out of the form, wherever a class names it."""
+        hidden = set(self.get_exclude(request, obj))
+
+        def shown(fields: Any) -> list[Any]:
+            kept: list[Any] = []
+            for entry in fields:
+                if isinstance(entry, (list, tuple)):
+                    if line := tuple(f for f in entry if f not in hidden):
+                        kept.append(line)
+                elif entry not in hidden:
+                    kept.append(entry)
+            return kept
+
+        return [
+            (name, {**options, "fields": shown(options["fields"])})
+            for name, options in super().get_fieldsets(request, obj)
+        ]
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
