@@ -37,6 +37,7 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
+_CHEAP_S = 0.02
 _SLOWEST_S = 0.4
 _COST_FACTOR = 3.0
 
@@ -71,15 +72,15 @@ async def answer_frames(target: Target, after: int) -> AsyncGenerator[bytes, Non
                 answer.assume_shown()
             if not news:
                 continue
-            began = time.perf_counter()
             await answer.take(news)
+            began = time.perf_counter()
             html = await answer.ended() if answer.is_finished else answer.changes()
+            cost = time.perf_counter() - began
             if html:
                 yield frame(html, seq=answer.transcript.seq)
-            if not answer.is_finished:
+            if cost > _CHEAP_S and not answer.is_finished:
                 # A long answer costs more to draw: draw it less often, so that one reader cannot hold up the others.
-                cost = time.perf_counter() - began
-                await asyncio.sleep(min(_SLOWEST_S, _COST_FACTOR * cost) if cost > 0.01 else 0)
+                await asyncio.sleep(min(_SLOWEST_S, _COST_FACTOR * cost))
     yield frame("", seq=answer.transcript.seq or after, event="end")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
@@ -10,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
@@ -129,6 +130,17 @@ def run_abandon(*, job: Job) -> list[Run]:
         )
         notify(run.tenant_id, f"run:{run.pk}", run.last_seq)
     return runs
+
+
+# One round trip on the way to the first text; losing this mark to a crash of the database does no harm.
+_BEGIN = """
+UPDATE runs_run SET status = 'running', started_at = now(), request = %(request)s::jsonb, job_id = %(job)s
+WHERE id = %(run)s AND status = 'queued' AND EXISTS (
+    SELECT 1 FROM jobs_job WHERE id = %(job)s AND worker = %(worker)s
+    AND attempts = %(attempt)s AND status = 'running')
+RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
+    set_config('synchronous_commit', 'off', true)
+"""
 
 
 @dataclass(slots=True)
@@ -275,19 +287,27 @@ def _run_begin(
         "tools": list(toolset.names()),
         "limits": asdict(limits),
     }
-    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BEGIN,
+            {
+                "run": run.pk,
+                "request": json.dumps(request),
+                "job": ctx.job_id,
+                "worker": ctx.worker,
+                "attempt": ctx.attempt,
+            },
+        )
+        row = cursor.fetchone()
+    if row is not None:
+        run.status, run.started_at, run.request = RunStatus.RUNNING, row[0], request
+        return _Start(history, system, Transcript(seq=row[1]), bool(row[2]))
     with transaction.atomic():
         ctx.hold()
-        started = Run.objects.filter(pk=run.pk, status=RunStatus.QUEUED).update(
-            status=RunStatus.RUNNING, started_at=now, request=request, job_id=ctx.job_id
-        )
-        if started:
-            run.status, run.started_at, run.request = RunStatus.RUNNING, now, request
-            row = Run.objects.filter(pk=run.pk).values_list("last_seq", "stop_requested_at").get()
-            return _Start(history, system, Transcript(seq=row[0]), row[1] is not None)
         stored: Run = Run.objects.select_for_update().get(pk=run.pk)
         if stored.status not in ACTIVE:
             return None
+    run.started_at, run.request = stored.started_at, stored.request
     return _resumed(stored)
 
 
