@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, Response, expect
 
-READY_MS = 60_000
+READY_MS = 20_000
 ANSWER_MS = 30_000
 
 # What a conversation shows, without what belongs to this tab alone: streams, opened cards, the pinned source.
@@ -49,12 +49,17 @@ new MutationObserver(() => {
 
 
 def watch_console(page: Page, problems: list[str]) -> None:
-    """Collect script errors and content-security violations."""
+    """Collect script errors, content-security violations and missing files."""
 
     def heard(message: ConsoleMessage) -> None:
         if "Content Security Policy" in message.text:
             problems.append(message.text)
 
+    def answered(response: Response) -> None:
+        if response.status == 404 and "/static/" in response.url:
+            problems.append(f"missing file: {response.url}")
+
+    page.on("response", answered)
     page.on("pageerror", lambda error: problems.append(f"script error: {error}"))
     page.on("console", heard)
 
@@ -76,6 +81,7 @@ class Portal:
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_role("button", name="Create collection").click()
         expect(self.page.get_by_text("Add your first documents")).to_be_visible()
+        self.page.wait_for_load_state()  # a click does not wait for the scripts, a person does
 
     def upload(self, *files: Path | dict[str, Any]) -> None:
         """Choose files on a collection's page."""
@@ -109,6 +115,7 @@ class Portal:
         self.box.press("Enter")
         if is_new:
             self.page.wait_for_url(re.compile(r"/chat/\d+/"))
+            self.page.wait_for_load_state()
         expect(self.page.locator(".turn .user").last).to_have_text(text)
 
     @property
@@ -168,8 +175,8 @@ def words_of(portal: Portal) -> list[str]:
     return text.split()
 
 
-def paper(*, title: str, paragraphs: Sequence[str]) -> bytes:
-    """Return a small PDF."""
+def paper(*, title: str, paragraphs: Sequence[str], encrypt: str | None = None) -> bytes:
+    """Return a small PDF, two paragraphs a page; ``encrypt`` is the password that opens it."""
     from io import BytesIO
 
     from reportlab.lib.styles import getSampleStyleSheet
@@ -180,5 +187,5 @@ def paper(*, title: str, paragraphs: Sequence[str]) -> bytes:
     for number, text in enumerate(paragraphs):
         story += [PageBreak()] if number and number % 2 == 0 else []
         story += [Paragraph(text, styles["BodyText"]), Spacer(1, 12)]
-    SimpleDocTemplate(out, title=title).build(story)
+    SimpleDocTemplate(out, title=title, encrypt=encrypt).build(story)
     return out.getvalue()

@@ -1,0 +1,162 @@
+"""Uploads, live rows and the viewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import sign_in
+from tests.browser.portal import Portal, paper
+from tests.cast import Cast
+from tests.factories import make_collection
+from tests.servers import wait_for
+
+RULES = [
+    f"Section {n}. An importer keeps the proof of origin of lot {n} for {n + 3} years after the entry. "
+    f"The officer at port {n} may ask for it at any time during that period, in writing."
+    for n in range(1, 9)
+]
+
+
+def file(name: str, content: bytes) -> dict[str, Any]:
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+
+
+
+
+def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Portal) -> None:
+    portal.create_collection("Two at once")
+    portal.upload(
+        file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)),
+        file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
+    )
+    portal.expect_ready("rules.pdf", "notes.md")
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents2")
+    live = portal.page.locator("#documents").inner_text()
+    portal.page.reload()
+    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(live.split("\n"))
+
+
+def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal: Portal) -> None:
+    portal.create_collection("Watched")
+    portal.page.evaluate(
+        """() => {
+          window.seen = new Set();
+          window.loaded = performance.timeOrigin;
+          new MutationObserver(() => {
+            const state = document.querySelector("#documents tr td:nth-child(2)");
+            if (state) window.seen.add(state.innerText.replace(/\\s+/g, " ").trim());
+          }).observe(document.body, {subtree: true, childList: true, characterData: true, attributes: true});
+        }"""
+    )
+    text = "\n\n".join(f"## Part {n}\n\n" + " ".join(RULES) for n in range(120))
+    portal.upload(file("long.md", text.encode()))
+    portal.expect_ready("long.md")
+    seen: list[str] = portal.page.evaluate("[...window.seen]")
+    stages = " ".join(seen)
+    assert "Embedding" in stages, seen
+    assert len(seen) >= 4, seen
+    chunks = portal.row("long.md").locator("td").nth(3).inner_text()
+    assert int(chunks.replace(",", "")) > 50
+    expect(portal.page.locator("#collection-stats")).to_contain_text(f"Chunks{chunks}")
+
+
+def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Portal) -> None:
+    locked = paper(title="Locked", paragraphs=RULES, encrypt="secret")
+    portal.create_collection("Trouble")
+    portal.upload(file("locked.pdf", locked))
+    row = portal.row("locked.pdf")
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible(timeout=30_000)
+    expect(row).to_contain_text("password")
+    row.get_by_role("button", name="Retry locked.pdf").click()
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible(timeout=30_000)
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Failed1")
+
+
+def test_row_tells_the_reason_when_a_file_is_empty(portal: Portal) -> None:
+    portal.create_collection("Empty files")
+    portal.upload(file("nothing.txt", b""))
+    row = portal.row("nothing.txt")
+    expect(row).to_contain_text("The file is empty")
+    expect(row.get_by_role("button", name="Retry nothing.txt")).to_be_visible()
+
+
+def test_upload_waits_for_a_retry_when_the_line_is_down(portal: Portal) -> None:
+    portal.create_collection("Offline")
+    portal.page.context.set_offline(True)
+    portal.upload(file("late.md", b"# Late\n\nSent at the second try, and not lost.\n"))
+    queue = portal.page.get_by_role("region", name="Uploads")
+    expect(queue).to_contain_text("could not be reached")
+    portal.page.context.set_offline(False)
+    queue.get_by_role("button", name="Retry: late.md").click()
+    portal.expect_ready("late.md")
+    expect(portal.page.locator("#uploads li")).to_have_count(0)
+
+
+def test_row_stays_one_when_the_same_file_is_uploaded_twice(portal: Portal) -> None:
+    portal.create_collection("Twins")
+    same = b"# Same\n\nThe same words, twice over, count as one document.\n"
+    portal.upload(file("same.md", same), file("copy-of-same.md", same))
+    expect(portal.page.locator("#documents tr")).to_have_count(1)
+    portal.expect_ready("same.md")
+    portal.upload(file("same.md", same))
+    expect(portal.page.locator("#uploads li")).to_have_count(0)
+    portal.page.reload()
+    expect(portal.page.locator("#documents tr")).to_have_count(1)
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents1")
+
+
+def test_row_and_counts_go_when_a_document_is_deleted(portal: Portal) -> None:
+    portal.create_collection("Short-lived")
+    portal.upload(file("gone.md", b"# Gone\n\nThis will be deleted in a moment.\n"))
+    portal.expect_ready("gone.md")
+    portal.page.on("dialog", lambda dialog: dialog.accept())
+    portal.page.get_by_role("button", name="Delete gone.md").click()
+    expect(portal.row("gone.md")).to_have_count(0)
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents0")
+
+
+def test_second_tab_follows_when_a_file_is_uploaded_in_the_first(portal: Portal) -> None:
+    portal.create_collection("Shared view")
+    portal.upload(file("one.md", b"# One\n\nThe first of two.\n"))
+    portal.expect_ready("one.md")
+    other = Portal(portal.page.context.new_page(), portal.slug)
+    other.page.goto(portal.page.url)
+    portal.page.on("dialog", lambda dialog: dialog.accept())
+    portal.page.get_by_role("button", name="Delete one.md").click()
+    expect(other.row("one.md")).to_have_count(0)
+
+
+def test_viewer_may_look_but_not_touch(new_page: Any, cast: Cast) -> None:
+    made = make_collection(cast.tenant, "For all")
+    page: Page = new_page()
+    sign_in(page, cast.user("viewer").email)
+    page.goto(f"/t/{cast.tenant.slug}/collections/{made.pk}/")
+    expect(page.get_by_role("heading", name="For all")).to_be_visible()
+    expect(page.locator("form[data-upload]")).to_have_count(0)
+    expect(page.get_by_text("Nobody has added a document")).to_be_visible()
+
+
+def test_pages_turn_and_the_passage_is_marked_when_a_search_hit_is_opened(portal: Portal) -> None:
+    portal.create_collection("Viewer")
+    portal.upload(file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)))
+    portal.expect_ready("rules.pdf")
+    portal.page.get_by_role("link", name="Search test").click()
+    box = portal.page.get_by_role("searchbox").last
+    box.fill("proof of origin of lot 7")
+    box.press("Enter")
+    expect(portal.page.locator(".chunk").first).to_be_visible()
+    portal.page.locator(".chunk a").first.click()
+    portal.page.wait_for_url(lambda url: "chunk=" in url)
+    image = portal.page.locator(".sheet image, .sheet img")
+    expect(image).to_be_visible()
+    wait_for(
+        lambda: portal.page.evaluate(
+            "performance.getEntriesByType('resource').some((r) => r.name.endsWith('/image/') && r.responseStatus === 200)"
+        ),
+        what="the page image",
+    )
+    assert portal.page.locator(".marks rect").count() >= 1
+    portal.page.get_by_role("link", name="Text", exact=True).click()
+    expect(portal.page.locator("#passage")).to_contain_text("proof of origin")
