@@ -13,7 +13,7 @@ from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
-from toolloop.providers._sentences import split
+from toolloop.providers._sentences import Passage, best_quotes, split
 from toolloop.providers.extractive import (
     ExtractiveProvider,
     answer_write,
@@ -207,6 +207,16 @@ async def test_only_the_current_question_is_answered_when_there_is_a_history():
     )
     assert len(queries) == 1
     assert "Riesling" not in end.text
+
+
+def test_a_sentence_is_quoted_once_when_a_neighbour_begins_in_the_middle_of_it():
+    whole = "The bureau has decided not to include these codes as steel derivatives at this time."
+    passages = [
+        Passage("c1", "notice.pdf", 1, "", f"Summary of the notice. {whole} More follows later."),
+        Passage("c2", "notice.pdf", 1, "", f"{whole[22:]} Another matter is treated below."),
+    ]
+    quotes = best_quotes("Which codes are steel derivatives?", passages, 5)
+    assert [q.passage.id for q in quotes if "derivatives" in q.text] == ["c1"]
 
 
 def test_at_most_five_quotes_and_no_sentence_twice_when_chunks_overlap():

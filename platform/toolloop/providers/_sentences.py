@@ -207,9 +207,9 @@ def _distinct(found: list[Quote], most: int) -> list[Quote]:
     chosen: list[Quote] = []
     seen: set[str] = set()
     for _, quote in ordered:
-        # Chunks overlap: the same sentence comes from neighbours.
-        key = " ".join(_words(quote.text))
-        if any(key.startswith(other) or other.startswith(key) for other in seen):
+        # Chunks overlap: the same sentence, or the stump of it, comes from neighbours.
+        key = f" {' '.join(_words(quote.text))} "
+        if any(key in other or other in key for other in seen):
             continue
         if len(chosen) == most or (chosen and quote.score < chosen[0].score * _LEAST_RELATIVE):
             break
