@@ -24,7 +24,7 @@ from apps.collections.api_shapes import (
 )
 from apps.collections.models import DocumentStatus
 from apps.collections.search import LEGS, search_run
-from apps.collections.views import posted_file
+from apps.collections.uploads import posted_file
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from apps.collections.models import Document
 from basics.errors import DomainError, Invalid
 from tenancy.scope import tenant_scope
 
-_CHUNK = 1024 * 1024
+_ABANDONED_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def file_receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
     """
     folder = Path(default_storage.path("incoming"))
     folder.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as target:
         path = Path(target.name)
@@ -68,6 +70,16 @@ def file_receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
             path.unlink(missing_ok=True)
             raise
     return ReceivedFile(path, size, digest.hexdigest())
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what uploads left behind that were killed in the middle."""
+    for path in folder.glob("upload-*"):
+        try:
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue  # its upload ended meanwhile
 
 
 def too_large(max_bytes: int) -> Invalid:

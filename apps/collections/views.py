@@ -15,18 +15,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import reswap
 
-from apps.collections import files, selectors, services
+from apps.collections import selectors, services
 from apps.collections.forms import CollectionForm
 from apps.collections.lexical import tokenise
 from apps.collections.models import Collection, Document, DocumentStatus
 from apps.collections.search import SearchHit, search_run
+from apps.collections.uploads import posted_file
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed
 
 UPLOAD_FORMATS = "PDF, Word, HTML, Markdown, CSV and text"
 DOCUMENTS_PER_PAGE = 50
 CHUNKS_PER_PAGE = 25
-_FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
 
 
 @require_GET
@@ -151,25 +151,6 @@ def upload(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         tenant=request.tenant, actor=request.actor, collection=collection, **posted_file(request)
     )
     return _row(request, collection, uploaded.document, status=201 if uploaded.created else 200)
-
-
-def posted_file(request: Any) -> dict[str, Any]:
-    """Return name and chunks of the multipart field ``file``.
-
-    Raises:
-        Invalid: there is none, or the body says that it is too large.
-    """
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdigit() and int(length) > conf.MAX_UPLOAD_BYTES + _FORM_OVERHEAD:
-        raise files.too_large(conf.MAX_UPLOAD_BYTES)
-    file = request.FILES.get("file")
-    if file is None:
-        raise Invalid(
-            "file_missing",
-            "No file came with the request: send it as multipart/form-data in the field “file”.",
-            data={"fields": {"file": ["This field is required."]}},
-        )
-    return {"name": file.name or "", "chunks": file.chunks()}
 
 
 def _row(

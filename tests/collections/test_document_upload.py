@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,19 @@ def test_nothing_is_kept_when_a_file_is_too_large(
     assert (refused.value.code, refused.value.status) == ("too_large", 413)
     assert len(sent) == 3, "reading stops as soon as the limit is passed"
     assert kept(storage) == []
+
+
+def test_remains_of_killed_uploads_are_swept_away(
+    cast: Cast, collection: Collection, storage: Path
+) -> None:
+    incoming = storage / "incoming"
+    incoming.mkdir(parents=True)
+    for name, age in (("upload-old", 90_000), ("upload-running", 60)):
+        (incoming / name).touch()
+        os.utime(incoming / name, (time.time() - age,) * 2)
+    with tenant_scope(cast.tenant.pk):
+        upload(cast, collection, "a.txt", b"x")
+    assert [p.name for p in incoming.iterdir()] == ["upload-running"]
 
 
 def test_viewer_may_not_upload(cast: Cast, collection: Collection, storage: Path) -> None:
