@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView
@@ -16,14 +14,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("config.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", api_docs, name="api-docs"),
-    *(
-        path(f"t/<slug:tenant_slug>/{prefix}/", include(module))
-        for prefix, module in (
-            ("collections", "apps.collections.urls"),
-            ("chat", "apps.conversations.urls"),
-        )
-        if find_spec(module)
-    ),
+    path("t/<slug:tenant_slug>/collections/", include("apps.collections.urls")),
+    path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
     path("", include("web.urls")),
 ]
 

@@ -1,0 +1,111 @@
+"""The house's layout: what would break outside pytest, in a fresh interpreter, and what must be written down."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TOP = {
+    "apps", "benchmarks", "docs", "platform", "requirements", "static", "templates", "tests",
+}  # fmt: skip
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code as `manage.py` would, with the two roots on the path and nothing imported yet."""
+    start = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'platform')!r}];"
+    return subprocess.run(
+        [sys.executable, "-I", "-c", start + code], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("name", ["platform", "collections"])
+def test_standard_library_is_not_shadowed(name: str):
+    found = run(f"import {name}, uuid; print({name}.__file__)")
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).is_relative_to(Path(sys.base_prefix).resolve()) or (
+        "lib/python" in found.stdout and "site-packages" not in found.stdout
+    )
+    assert not Path(found.stdout.strip()).is_relative_to(ROOT)
+
+
+def test_source_root_holds_packages_only():
+    loose = [p.name for p in (ROOT / "platform").glob("*.py")]
+    assert loose == [], "platform/ is a source root: no __init__.py, no loose modules"
+    assert (ROOT / "apps" / "__init__.py").is_file()
+
+
+def test_apps_are_imported_by_their_full_name():
+    assert run("import apps.collections, collections; collections.OrderedDict").returncode == 0
+    assert run("import conversations").returncode != 0
+
+
+def test_the_loop_needs_no_framework():
+    code = (
+        "import toolloop.loop, basics.errors; import sys; "
+        "print([m for m in ('django', 'psycopg', 'openai', 'anthropic', 'google.genai') if m in sys.modules])"
+    )
+    found = run(code)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "[]"
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return listed.stdout.split("\n")
+
+
+def test_top_level_has_the_agreed_folders():
+    found = {p.split("/", 1)[0] for p in tracked() if "/" in p}
+    assert {f for f in found if not f.startswith(".")} <= TOP
+
+
+def modules() -> set[str]:
+    """Return each module and package of platform/ and apps/ by its path; migrations and commands go by folder."""
+    found = set()
+    for path in tracked():
+        if not re.match(r"(platform|apps)/.+\.py$", path) or not (ROOT / path).exists():
+            continue
+        if "/migrations/" in path or "/management/" in path:
+            continue
+        found.add(path.removesuffix("/__init__.py"))
+    return found - {"apps"}
+
+
+def test_every_module_has_its_line_in_the_ownership_page():
+    page = (ROOT / "docs" / "OWNERSHIP.md").read_text(encoding="utf-8")
+    lines = dict(re.findall(r"^\| `([^`]+)` \| (.+?) \|$", page, re.M))
+    assert sorted(modules() - set(lines)) == [], "add a line to docs/OWNERSHIP.md"
+    assert sorted(set(lines) - modules()) == [], "docs/OWNERSHIP.md names what is not there"
+    assert [name for name, what in lines.items() if len(what) < 15] == []
+
+
+def test_every_tests_folder_is_a_package():
+    missing = [
+        str(p.relative_to(ROOT))
+        for p in (ROOT / "tests").rglob("*")
+        if p.is_dir()
+        and p.name != "__pycache__"
+        and list(p.glob("*.py"))
+        and not (p / "__init__.py").exists()
+    ]
+    assert missing == []
+
+
+def test_modules_stay_readable_in_one_sitting():
+    """About 400 lines; longer ones become packages."""
+    long = {
+        path: count
+        for path in tracked()
+        if re.match(r"(platform|apps)/.+\.py$", path)
+        and "/migrations/" not in path
+        and (ROOT / path).exists()
+        if (count := len((ROOT / path).read_text(encoding="utf-8").splitlines())) > 450
+    }
+    assert long == {}
