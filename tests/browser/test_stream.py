@@ -1,0 +1,191 @@
+"""An answer on its way: whatever breaks, the page ends up as the server would draw it, no word doubled or lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.collections.services import collection_create, document_upload
+from tenancy.scope import tenant_scope
+from tests.browser.conftest import Site
+from tests.browser.portal import Portal, assert_like_fresh, words_of
+from tests.cast import Cast
+from tests.fake_provider import WORDS
+from tests.servers import wait_for
+
+LONG = "fake-search-words90-gap40"
+ENDLESS = "fake-words400-gap50"
+
+
+@pytest.fixture
+def asked(portal: Portal, cast: Cast) -> Portal:
+    """A workspace with one ready document, watched, at the start page of the chat."""
+    tenant, actor = cast.tenant, cast.actor("member")
+    with tenant_scope(tenant.pk):
+        collection = collection_create(tenant=tenant, actor=actor, name="Notices")
+        text = b"# Notice\n\nThe notice period is thirty days from the first of the month.\n"
+        document = document_upload(
+            tenant=tenant, actor=actor, collection=collection, name="notice.md", chunks=[text]
+        ).document
+
+        def is_ready() -> bool:
+            document.refresh_from_db()
+            return document.status == "ready"
+
+        wait_for(is_ready, what="the document")
+    portal.watch()
+    portal.open()
+    return portal
+
+
+def expected_words(count: int) -> list[str]:
+    """Return what the model server sends as an answer of so many words, without its marker."""
+    words = [WORDS[n % len(WORDS)] for n in range(count)]
+    return words
+
+
+def assert_whole(portal: Portal, count: int = 90) -> None:
+    """Check that the last answer is exactly what the model said, with its source."""
+    said = [word for word in words_of(portal) if word != "."]
+    assert said == expected_words(count)
+    expect(portal.answer.locator("button.cite")).to_have_count(1)
+    expect(portal.turns.last.locator("details.tool")).to_have_count(1)
+    assert_like_fresh(portal)
+
+
+def assert_calm(portal: Portal) -> None:
+    """Check what the watcher of this page saw: text only grew, no id was there twice."""
+    seen = portal.watched()
+    assert seen["shrunk"] == []
+    assert seen["doubled"] == []
+
+
+def test_page_equals_a_fresh_one_when_an_answer_was_streamed(asked: Portal) -> None:
+    asked.ask("What is the notice period?", LONG)
+    asked.wait_end()
+    assert_calm(asked)
+    assert_whole(asked)
+    expect(asked.page.locator("[aria-label=Answering]")).to_have_count(0)
+
+
+def test_answer_goes_on_when_the_page_is_reloaded_twice(asked: Portal) -> None:
+    asked.ask("What is the notice period?", LONG)
+    for words in (5, 30):
+        asked.wait_words(words)
+        asked.page.reload()
+        assert len(words_of(asked)) >= words
+        expect(asked.page.locator("#turns [data-live]")).to_have_count(1)
+    asked.wait_end()
+    assert_calm(asked)
+    assert_whole(asked)
+
+
+def test_both_tabs_show_the_answer_when_a_second_one_opens_in_the_middle(asked: Portal) -> None:
+    asked.ask("What is the notice period?", LONG)
+    asked.wait_words(20)
+    second = Portal(asked.page.context.new_page(), asked.slug)
+    second.watch()
+    second.page.goto(asked.page.url)
+    assert len(words_of(second)) >= 20
+    second.wait_end()
+    asked.wait_end()
+    for tab in (asked, second):
+        assert_calm(tab)
+        assert_whole(tab)
+
+
+def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(
+    asked: Portal, site: Site
+) -> None:
+    asked.ask("What is the notice period?", LONG)
+    asked.wait_words(15)
+    site.stack.kill_web()
+    try:
+        expect(asked.turns.last.get_by_text("Reconnecting.")).to_be_visible()
+        shown = len(words_of(asked))
+    finally:
+        site.stack.start_web()
+    asked.wait_end()
+    assert shown >= 15
+    assert_calm(asked)
+    assert_whole(asked)
+
+
+def test_answer_goes_on_when_the_line_is_lost_for_a_while(asked: Portal) -> None:
+    asked.ask("What is the notice period?", LONG)
+    asked.wait_words(10)
+    asked.page.context.set_offline(True)
+    time.sleep(1)
+    asked.page.context.set_offline(False)
+    asked.wait_end()
+    assert_calm(asked)
+    assert_whole(asked)
+
+
+def test_answer_is_whole_when_the_worker_is_killed_in_the_middle(
+    asked: Portal, site: Site
+) -> None:
+    asked.ask("What is the notice period?", LONG)
+    asked.wait_words(20)
+    assert site.stack.worker is not None
+    os.killpg(site.stack.worker.pid, signal.SIGKILL)
+    site.stack.worker.wait(5)
+    site.stack.start_worker()
+    asked.wait_end()
+    assert asked.watched()["doubled"] == []  # its text did shrink: the step was begun again
+    assert_whole(asked)
+
+
+def test_model_that_breaks_off_is_asked_again_when_the_connection_is_cut(asked: Portal) -> None:
+    asked.ask("What is the notice period?", "fake-search-words60-gap10-cut")
+    asked.wait_end()
+    expect(asked.turns.last.get_by_role("alert")).to_contain_text("Code")
+    assert asked.watched()["doubled"] == []
+    assert_like_fresh(asked)
+
+
+def _stopped(portal: Portal, site: Site, how: Any) -> None:
+    portal.ask("Tell me everything.", ENDLESS)
+    portal.wait_words(10)
+    calls = [entry for entry in site.model_server.log if entry["model"] == ENDLESS]
+    began = time.monotonic()
+    how()
+    portal.wait_end()
+    took = time.monotonic() - began
+    expect(portal.turns.last.get_by_text("Stopped", exact=True)).to_be_visible()
+    assert took < 1.0
+    wait_for(lambda: calls[-1]["closed_early"], 2, "the provider's connection to be closed")
+    said = words_of(portal)
+    assert 10 <= len(said) < 200
+    assert said == expected_words(len(said))
+    assert_calm(portal)
+    assert_like_fresh(portal)
+
+
+def test_text_so_far_is_kept_when_the_answer_is_stopped_by_its_button(
+    asked: Portal, site: Site
+) -> None:
+    _stopped(asked, site, lambda: asked.page.get_by_role("button", name="Stop answering").click())
+
+
+def test_text_so_far_is_kept_when_the_answer_is_stopped_by_escape(
+    asked: Portal, site: Site
+) -> None:
+    _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
+
+
+def test_next_question_can_be_asked_when_the_answer_before_was_stopped(
+    asked: Portal, site: Site
+) -> None:
+    _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
+    asked.ask("What is the notice period?", "fake-search-words40-gap15")
+    asked.wait_end()
+    expect(asked.turns).to_have_count(2)
+    assert_whole(asked, 40)
+    assert re.search(r"/chat/\d+/$", asked.page.url)
