@@ -164,6 +164,20 @@ def test_page_keeps_words_and_drops_machinery_when_html(tmp_path):
     assert [h.title for h in document.headings] == ["Duties"]
 
 
+@pytest.mark.parametrize("tag", ["div", "font", "ul><li", "table><tr><td"])
+def test_text_is_complete_when_html_is_nested_too_deeply_for_its_layout(tmp_path, tag):
+    # Pages that never close a tag are common; each adds a level.
+    page = (
+        "<html><body><p>Above.</p>"
+        + f"<{tag}>" * 2000
+        + "Far below stands the duty of four percent."
+    )
+    document = extracted(tmp_path, "a.html", page)
+    assert "Above." in document.text
+    assert "the duty of four percent" in document.text
+    assert any("Its text is complete" in warning for warning in document.warnings)
+
+
 def test_html_is_decoded_when_it_is_not_utf8(tmp_path):
     page = "<html><body><p>Größe und naïve Straße</p></body></html>".encode("cp1252")
     assert "Größe und naïve Straße" in extracted(tmp_path, "a.html", page).text

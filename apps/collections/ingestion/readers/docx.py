@@ -14,6 +14,9 @@ from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFail
 
 _MAX_XML_BYTES = 300 * 1024 * 1024
 _BREAK = re.compile(r"</w:p>|<w:tab\b[^>]*>|<w:br\b[^>]*>|</w:tc>")
+_UNRESOLVED = re.compile(
+    r"&(?!(?:amp|lt|gt|quot|apos);)\w+;"
+)  # entities a hostile file defines itself
 _RUN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>|(\n)")
 
 
@@ -47,7 +50,7 @@ def docx_source_text(path: Path) -> str:
                     FailureCode.TOO_LARGE,
                     f"The Word document unpacks to {info.file_size / 1e6:.0f} MB of text markup. Split it.",
                 )
-            xml = archive.read(info).decode("utf-8", errors="replace")
+            xml = _UNRESOLVED.sub("", archive.read(info).decode("utf-8", errors="replace"))
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError) as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,

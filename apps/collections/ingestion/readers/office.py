@@ -20,6 +20,8 @@ _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$])")
 # kreuzberg writes an HTML page's <title> as front matter, which it then may render as a heading.
 _FRONT_MATTER = re.compile(r"\A---\n\s*(?:#+ )?(?:[\w-]+:.*\n)+(?:---\n)?")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_NOT_TEXT = re.compile(r"[\W_]+")
+_KEPT_SHARE = 0.95  # of the source's letters and digits; real files keep all but a few
 
 
 def read_with_kreuzberg(
@@ -31,6 +33,9 @@ def read_with_kreuzberg(
 ) -> Reading:
     """Convert a file to Markdown, or to plain text when Markdown loses identifiers.
 
+    When both lose text (kreuzberg leaves out, without a word, what is nested deeper than some hundred elements), the
+    source text itself is taken: text without its layout is better than layout without its text.
+
     Args:
         path: the file.
         media_type: what it is; kreuzberg does not guess.
@@ -41,19 +46,23 @@ def read_with_kreuzberg(
     Raises:
         ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
     """
-    wanted = set(identifier_list(source_text()))
+    source = source_text()
+    wanted = set(identifier_list(source))
     markdown, title = _extract(path, media_type, "markdown", noun)
     markdown = _strip_links(markdown)
     lost = wanted - set(identifier_list(markdown))
-    if not lost:
+    is_whole = _keeps_text(source, markdown)
+    if is_whole and not lost:
         require_text(markdown, limits)
         reading = markdown_reading(markdown, title=title)
         reading.metadata["text_mode"] = "markdown"
         return reading
     plain, _ = _extract(path, media_type, "plain", noun)
     plain = _strip_links(plain)
+    if not is_whole and not _keeps_text(source, plain):
+        return _source_reading(source, title, noun, limits)
     lost_plain = wanted - set(identifier_list(plain))
-    if len(lost_plain) < len(lost):
+    if not is_whole or len(lost_plain) < len(lost):
         require_text(plain, limits)
         parts = list(split_parts(plain, [], []))
         reading = Reading(len(parts), iter(parts), is_paged=False, title=title)
@@ -69,6 +78,23 @@ def read_with_kreuzberg(
             f"{len(lost)} of {len(wanted)} identifiers could not be kept (for example {shown})."
         )
         reading.metadata["identifiers_lost"] = len(lost)
+    return reading
+
+
+def _keeps_text(source: str, text: str) -> bool:
+    return len(_NOT_TEXT.sub("", text)) >= _KEPT_SHARE * len(_NOT_TEXT.sub("", source))
+
+
+def _source_reading(source: str, title: str, noun: str, limits: ReaderLimits) -> Reading:
+    text = _BLANK_LINES.sub("\n\n", clean_text(source)).strip() + "\n"
+    require_text(text, limits)
+    parts = list(split_parts(text, [], []))
+    reading = Reading(len(parts), iter(parts), is_paged=False, title=title)
+    reading.metadata["text_mode"] = "source"
+    reading.warnings.append(
+        f"Headings and tables of this {noun} could not be recognised, because its markup is damaged or nested too "
+        "deeply. Its text is complete."
+    )
     return reading
 
 
