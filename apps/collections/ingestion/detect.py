@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import zipfile
 from dataclasses import dataclass
@@ -194,8 +195,20 @@ def _is_binary(head: bytes) -> bool:
     if zeros and _looks_utf16(sample):
         return False
     control = sum(1 for byte in sample if byte < 9 or 13 < byte < 32) - zeros
-    # A stray zero byte in a log is tolerated; a tenth of control bytes is no text in any encoding we read.
-    return control > len(sample) * 0.1 or zeros > len(sample) * 0.05
+    is_utf8 = _is_utf8(sample, is_whole=len(head) == len(sample))
+    if zeros > len(sample) * 0.05:
+        # Old systems pad the fields of their exports with zeros; nothing else in those is odd.
+        return not is_utf8 or control > 0 or zeros > len(sample) * 0.3
+    # Logs hold the escapes of terminal colours; noise and packed data have a tenth of control bytes and are no UTF-8.
+    return control > len(sample) * (0.1 if is_utf8 else 0.05)
+
+
+def _is_utf8(sample: bytes, *, is_whole: bool) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _looks_utf16(sample: bytes) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import zipfile
 
 import pytest
@@ -87,3 +88,16 @@ def test_archive_is_named_when_it_is_not_word(tmp_path, member, said):
         detect(path, "a.docx", max_bytes=MB)
     assert caught.value.code == "unsupported_type"
     assert said in caught.value.message
+
+
+def test_noise_is_refused_when_it_is_named_like_text(tmp_path):
+    for seed in range(50):
+        noise = b"a" + random.Random(seed).randbytes(20_000)
+        with pytest.raises(ReadFailure) as caught:
+            detected(tmp_path, "notes.txt", noise)
+        assert caught.value.code == "unsupported_type"
+
+
+def test_table_is_read_when_its_fields_are_padded_with_zeros(tmp_path):
+    rows = b"\n".join(b"8471.30.%04d,2.5\0%%,a\0b" % n for n in range(2000))
+    assert detected(tmp_path, "rates.csv", rows).media_type == kinds.CSV
