@@ -108,8 +108,8 @@ def chunk_document(
 
     Headings begin new chunks, except that small sections are gathered up to a third of ``size``. Prose is cut at
     paragraph or sentence ends, then at line ends, then between words. Tables and code are cut between rows and
-    lines only, and a part of a split table without its header carries it in ``metadata["table_header"]``. Pages
-    marked as junk are left out.
+    lines only, and a part of a split table without its header carries it in ``metadata["table_header"]``, cut to
+    half of ``size``. Pages marked as junk are left out.
 
     Args:
         document: what a reader made.
@@ -141,7 +141,7 @@ def chunk_document(
                 continue
             metadata: dict[str, Any] = {}
             if block.region and block.region.header and start >= block.region.body_start:
-                metadata["table_header"] = block.region.header
+                metadata["table_header"] = _carried(block.region.header, size)
             chunks.append(
                 ChunkDraft(
                     index=len(chunks),
@@ -295,6 +295,11 @@ def _row_pieces(text: str, region: Region, size: int) -> Iterator[tuple[int, int
             start = after
     if start < region.char_end:
         yield start, region.char_end
+
+
+def _carried(header: str, size: int) -> str:
+    """Cut a header that would outweigh the part it goes with: tables of thousands of columns exist."""
+    return header if len(header) <= size // 2 else header[: size // 2].rsplit(None, 1)[0]
 
 
 def _prose_pieces(

@@ -100,6 +100,16 @@ def test_header_is_carried_when_a_table_is_split():
     assert all(joined.count(f"85{i:02d}.10.00") == 1 for i in range(80))
 
 
+def test_carried_header_is_cut_when_a_table_has_thousands_of_columns():
+    columns = " | ".join(f"column {i}" for i in range(3000))
+    cells = " | ".join("1" for _ in range(3000))
+    text = f"| {columns} |\n|{'---|' * 3000}\n" + f"| {cells} |\n" * 5
+    chunks = chunk_document(document_of(text), size=1200)
+    assert len(chunks) > 20
+    assert all(len(chunk.indexed_text) <= 1200 * 1.5 + 1 for chunk in chunks)
+    assert any("column 1 " in chunk.metadata.get("table_header", "") for chunk in chunks)
+
+
 def test_table_stays_whole_when_it_fits():
     table = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
     chunks = chunk_document(document_of(prose(40) + "\n\n" + table + "\n\n" + prose(40)))
