@@ -1,0 +1,91 @@
+"""A program that speaks to the REST API with a key, over real HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tenancy.permissions import KEY_SCOPES
+from tenancy.services import api_key_create
+from tests.cast import Cast
+
+_BOUNDARY = "----tests-boundary-7MA4YWxkTrZu0gW"
+
+
+def make_key(cast: Cast) -> str:
+    """Return an API key of the tenant with every scope a key may have."""
+    _, key = api_key_create(
+        tenant=cast.tenant, actor=cast.actor("owner"), name="tests", scopes=sorted(KEY_SCOPES)
+    )
+    return key
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status, headers and JSON of an answer (None when it had no body)."""
+
+    status: int
+    headers: dict[str, str]
+    json: Any
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The API at a port, with a key."""
+
+    port: int
+    key: str
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        seconds: float = 60,
+    ) -> Answer:
+        """Send one request on its own connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        headers = {"Authorization": f"Bearer {self.key}"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read()
+            return Answer(
+                response.status,
+                {name.lower(): value for name, value in response.getheaders()},
+                json.loads(text) if text else None,
+            )
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Answer:
+        """Send a GET."""
+        return self.call("GET", path)
+
+    def post(self, path: str, value: Any) -> Answer:
+        """Send a POST with JSON."""
+        return self.call("POST", path, json.dumps(value).encode())
+
+    def upload(self, collection: int, name: str, data: bytes) -> Answer:
+        """Upload a file under a name, sent as it is but for the quote, which browsers write as %22."""
+        quoted = name.replace('"', "%22").encode()
+        body = b"".join(
+            (
+                f"--{_BOUNDARY}\r\n".encode(),
+                b'Content-Disposition: form-data; name="file"; filename="' + quoted + b'"\r\n',
+                b"Content-Type: application/octet-stream\r\n\r\n",
+                data,
+                f"\r\n--{_BOUNDARY}--\r\n".encode(),
+            )
+        )
+        return self.call(
+            "POST",
+            f"/api/v1/collections/{collection}/documents",
+            body,
+            f"multipart/form-data; boundary={_BOUNDARY}",
+        )
