@@ -88,6 +88,10 @@ def upload(
     ).document
 
 
+class NotWaiting(Exception):
+    """A job cannot be claimed now."""
+
+
 def attempt(document: Document) -> Document:
     """Run one attempt of a document's job as the worker does, without its heartbeat thread; returns the fresh row.
 
@@ -96,7 +100,8 @@ def attempt(document: Document) -> Document:
     document.refresh_from_db()
     assert document.job_id is not None
     job = runner.claim(document.tenant_id, document.job_id)
-    assert job is not None, "the job is not waiting"
+    if job is None:
+        raise NotWaiting(f"job {document.job_id} is not waiting")
     context = JobContext(job)
     error: BaseException | None = None
     try:
