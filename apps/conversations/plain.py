@@ -18,11 +18,11 @@ class PlainAnswer:
 
         Args:
             text: the answer so far, as the model wrote it.
-            is_complete: no more will come; until then, spaces at the end wait for what follows them.
+            is_complete: no more will come; until then, spaces and an open bracket at the end wait for what follows them.
         """
         shown = answer_cite(text, passages).text
         if not is_complete:
-            shown = shown.rstrip()
+            shown = shown.rstrip(" \t\n[")  # a bracket may become a marker
         if shown.startswith(self._printed):
             new = shown[len(self._printed) :]
         else:

@@ -1,0 +1,62 @@
+"""Runs and conversations in the admin: every list and page opens, and nobody can change a journal."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from runs.models import RunEvent, RunStep, ToolCall
+from tenancy.models import User
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import ask, fresh
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MODELS = [
+    model
+    for label in ("runs", "conversations")
+    for model in apps.get_app_config(label).get_models()
+    if model in admin.site._registry
+]
+
+
+def test_every_model_is_registered_that_says_something() -> None:
+    names = {model.__name__ for model in MODELS}
+    assert names >= {
+        "Run",
+        "RunEvent",
+        "RunStep",
+        "ToolCall",
+        "Conversation",
+        "Turn",
+        "Message",
+        "Citation",
+    }
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
+def test_lists_and_pages_open_and_nothing_can_be_changed(cast: Cast, model: type) -> None:
+    turn = fresh(ask(cast))
+    with tenant_scope(cast.tenant.pk):
+        common = {"tenant": cast.tenant, "run": turn.run}
+        RunStep.objects.create(**common, index=0, turn={})
+        ToolCall.objects.create(**common, step=0, call_id="x", name="search_documents")
+        RunEvent.objects.create(**common, seq=1, kind="text", data={"text": "<script>"})
+        turn.citations.create(tenant=cast.tenant, number=1, chunk_ref=1, document_name="d")
+        pk = model.objects.latest("pk").pk  # type: ignore[attr-defined]
+    boss = User.objects.create_superuser("boss@example.org", "secret-password")
+    base = f"admin:{model._meta.app_label}_{model._meta.model_name}"  # type: ignore[attr-defined]
+    for user, expected in ((boss, 200), (cast.user("owner"), 200)):
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        for query in ("", "?q=1", "?q=duty"):
+            assert client.get(reverse(f"{base}_changelist") + query).status_code == expected
+        assert client.get(reverse(f"{base}_change", args=[pk])).status_code == expected
+        assert client.get(reverse(f"{base}_add")).status_code == 403
+        assert client.post(reverse(f"{base}_delete", args=[pk]), {"post": "yes"}).status_code == 403
+    outsider = Client()
+    outsider.force_login(cast.user("outsider"), backend="django.contrib.auth.backends.ModelBackend")
+    assert outsider.get(reverse(f"{base}_change", args=[pk])).status_code == 404

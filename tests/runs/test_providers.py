@@ -1,0 +1,89 @@
+"""Which models a workspace can use: the operator's, its own, and always the one without a language model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from basics.errors import Conflict, Invalid
+from runs import providers
+from runs.providers import model_label, models_available, provider_for
+from tenancy.scope import tenant_scope
+from tenancy.services import credential_set
+from tests.cast import Cast
+from toolloop.errors import ProviderUnavailable
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GROUNDWORK_COMPATIBLE_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    providers._remote.clear()
+
+
+def ids(cast: Cast) -> list[str]:
+    with tenant_scope(cast.tenant.pk):
+        return [m.id for m in models_available(cast.tenant)]
+
+
+def test_extractive_is_there_without_any_key(cast: Cast) -> None:
+    assert ids(cast) == ["extractive"]
+    assert model_label("extractive") == "Extractive, no language model"
+
+
+def test_operators_key_brings_models_and_extractive_stays_last(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    found = ids(cast)
+    assert found[-1] == "extractive"
+    assert any(i.startswith("anthropic/") for i in found)
+
+
+def test_workspaces_own_key_is_used_and_belongs_to_it_alone(cast: Cast) -> None:
+    with tenant_scope(cast.tenant.pk):
+        credential_set(
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            provider="anthropic",
+            secret="sk-own-key-123456",
+        )
+        provider = provider_for(cast.tenant, "anthropic/claude-sonnet-4-5")
+        assert provider.name == "anthropic"
+    assert any(i.startswith("anthropic/") for i in ids(cast))
+    with tenant_scope(cast.other_tenant.pk):
+        assert [m.id for m in models_available(cast.other_tenant)] == ["extractive"]
+        with pytest.raises(Conflict, match="no key"):
+            provider_for(cast.other_tenant, "anthropic/claude-sonnet-4-5")
+
+
+def test_unknown_model_is_refused(cast: Cast) -> None:
+    with pytest.raises(Invalid):
+        provider_for(cast.tenant, "nobody/nothing")
+
+
+def test_compatible_server_is_asked_once_a_minute_and_may_be_away(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
+    asked: list[str] = []
+    answers: list[Any] = [["llama", "qwen"], ProviderUnavailable("away")]
+
+    async def listed(base_url: str, api_key: str = "", **_: Any) -> list[str]:
+        asked.append(base_url)
+        answer = answers[len(asked) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return list(answer)
+
+    monkeypatch.setattr(providers, "list_remote_models", listed)
+    expected = ["compatible/llama", "compatible/qwen", "extractive"]
+    assert ids(cast) == expected
+    assert ids(cast) == expected
+    assert len(asked) == 1
+    monkeypatch.setattr(providers, "REMOTE_TTL_S", 0.0)
+    assert ids(cast) == expected  # away: the last answer still holds
+    assert len(asked) == 2
