@@ -38,6 +38,7 @@ from apps.collections.bulk import rows_copy  # noqa: E402
 from apps.collections.embedding import embedder_for  # noqa: E402
 from apps.collections.ingestion.types import ChunkDraft  # noqa: E402
 from apps.collections.models import Chunk, Collection, Document, Stage  # noqa: E402
+from apps.collections.pipeline_rows import chunks_write  # noqa: E402
 from apps.collections.search import LEGS, search_run  # noqa: E402
 from jobs.context import JobContext  # noqa: E402
 from jobs.models import Job, JobStatus  # noqa: E402
@@ -77,7 +78,7 @@ def document_make(
             sha256=name.rjust(64, "0"), file="none", job=job, status="processing", stage=Stage.EMBED,
             chunk_count=len(drafts),
         )  # fmt: skip
-        pipeline._chunks_write(document, drafts)
+        chunks_write(document, drafts)
     return document
 
 

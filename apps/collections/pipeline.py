@@ -20,16 +20,14 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from pgvector import HalfVector
-from psycopg.types.json import Jsonb
 
 from apps.collections import files, terms
 from apps.collections.bulk import rows_copy
 from apps.collections.embedding import embedder_for
 from apps.collections.ingestion.chunking import chunk_document
 from apps.collections.ingestion.extraction import document_extract
-from apps.collections.ingestion.frames import page_from_json, page_to_json
 from apps.collections.ingestion.identifiers import fidelity_measure
-from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, PageText, ReaderLimits
+from apps.collections.ingestion.types import ExtractedDocument, ReaderLimits
 from apps.collections.ledger import ledger_count
 from apps.collections.models import (
     Chunk,
@@ -39,6 +37,12 @@ from apps.collections.models import (
     Embedding,
     Page,
     Stage,
+)
+from apps.collections.pipeline_rows import (
+    chunk_indexed_text,
+    chunks_write,
+    extracted_load,
+    pages_write,
 )
 from basics.errors import DomainError
 from jobs.context import JobCancelled
@@ -183,7 +187,7 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
     )
     with _writing(ctx, document) as (row, _):
         Page.objects.filter(document=row).delete()
-        _pages_write(row, extracted)
+        pages_write(row, extracted)
         row.media_type, row.title = extracted.media_type, extracted.title[:300]
         row.is_paged, row.warnings = extracted.is_paged, list(extracted.warnings)
         row.metadata = dict(extracted.metadata)
@@ -203,64 +207,6 @@ def reader_limits() -> ReaderLimits:
     )
 
 
-def _pages_write(row: Document, extracted: ExtractedDocument) -> None:
-    def layout(page: PageText) -> Jsonb:
-        wire = page_to_json(page)
-        return Jsonb({"headings": wire["headings"], "regions": wire["regions"]})
-
-    rows_copy(
-        Page._meta.db_table,
-        {
-            "tenant_id": "int8",
-            "document_id": "int8",
-            "number": "int4",
-            "text": "text",
-            "char_start": "int4",
-            "skip_reason": "text",
-            "width": "float8",
-            "height": "float8",
-            "layout": "jsonb",
-        },
-        (
-            (
-                row.tenant_id,
-                row.pk,
-                page.number,
-                page.text,
-                start,
-                str(page.junk or ""),
-                page.width,
-                page.height,
-                layout(page),
-            )
-            for page, start in zip(extracted.pages, extracted.page_starts, strict=True)
-        ),
-    )
-
-
-def extracted_load(document: Document) -> ExtractedDocument:
-    """Rebuild what the reader returned from the stored pages."""
-    return ExtractedDocument(
-        media_type=document.media_type,
-        pages=tuple(
-            page_from_json(
-                {
-                    "number": page.number,
-                    "text": page.text,
-                    "width": page.width,
-                    "height": page.height,
-                    "headings": page.layout["headings"],
-                    "regions": page.layout["regions"],
-                    "junk": page.skip_reason,
-                }
-            )
-            for page in Page.objects.filter(document=document).order_by("number")
-        ),
-        is_paged=document.is_paged,
-        title=document.title,
-    )
-
-
 def _chunk(ctx: IngestContext, document: Document) -> Document:
     """Cut the stored pages into chunks and measure what of the original's codes they keep."""
     began = time.perf_counter()
@@ -274,7 +220,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
     with _writing(ctx, document, is_indexing=True) as (row, locked):
         terms.document_unindex(collection=locked, document_id=row.pk)
         Chunk.objects.filter(document=row).delete()
-        _chunks_write(row, drafts)
+        chunks_write(row, drafts)
         row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
         row.identifiers_total, row.identifiers_found = fidelity.total, fidelity.kept
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
@@ -289,57 +235,6 @@ def _why_no_chunks(extracted: ExtractedDocument) -> str:
         "blank, contents or index pages, and the rest hold no text. If it is a scan, run text recognition (OCR) on "
         "it and upload the result."
     )
-
-
-def _chunks_write(row: Document, drafts: list[ChunkDraft]) -> None:
-    rows_copy(
-        Chunk._meta.db_table,
-        {
-            "tenant_id": "int8",
-            "collection_id": "int8",
-            "document_id": "int8",
-            "index": "int4",
-            "kind": "text",
-            "text": "text",
-            "char_start": "int4",
-            "char_end": "int4",
-            "page_start": "int4",
-            "page_end": "int4",
-            "headings": "jsonb",
-            "metadata": "jsonb",
-        },
-        (
-            (
-                row.tenant_id,
-                row.collection_id,
-                row.pk,
-                draft.index,
-                draft.kind,
-                draft.text,
-                draft.char_start,
-                draft.char_end,
-                draft.page_start if row.is_paged else None,
-                draft.page_end if row.is_paged else None,
-                Jsonb(list(draft.headings)),
-                Jsonb(dict(draft.metadata)),
-            )
-            for draft in drafts
-        ),
-    )
-
-
-def chunk_indexed_text(chunk: Chunk) -> str:
-    """Return the text of a chunk that search embeds and weighs: headings, repeated table header, text."""
-    return ChunkDraft(
-        index=chunk.index,
-        text=chunk.text,
-        char_start=chunk.char_start,
-        char_end=chunk.char_end,
-        page_start=chunk.page_start or 0,
-        page_end=chunk.page_end or 0,
-        headings=tuple(chunk.headings),
-        metadata=chunk.metadata,
-    ).indexed_text
 
 
 def _embed(ctx: IngestContext, document: Document) -> Document:

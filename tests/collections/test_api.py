@@ -84,7 +84,9 @@ def test_key_may_do_only_what_its_scopes_say(cast: Cast, collection: Collection)
 
 
 def test_collection_lives_and_dies(cast: Cast, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.collections.services.space_default", lambda *, tenant: make_space())
+    monkeypatch.setattr(
+        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
+    )
     made = api("post", "collections", {"name": "Rules", "chunk_size": 800})
     assert made.status_code == 201
     body = made.json()

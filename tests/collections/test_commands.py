@@ -75,7 +75,9 @@ def test_exit_code_is_one_when_a_file_failed(
 def test_collection_is_made_only_when_asked(
     cast: Cast, collection: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.collections.services.space_default", lambda *, tenant: make_space())
+    monkeypatch.setattr(
+        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
+    )
     args = (str(folder), "--tenant", cast.tenant.slug, "--collection", "New")
     with pytest.raises(CommandError, match="--create"):
         run("ingest", *args)

@@ -120,7 +120,9 @@ def test_member_may_not_delete_a_collection(
 def test_collection_is_made_changed_and_deleted(cast: Cast, client: Client, collection: Collection, monkeypatch) -> None:  # fmt: skip
     from tests.factories import make_space
 
-    monkeypatch.setattr("apps.collections.services.space_default", lambda *, tenant: make_space())
+    monkeypatch.setattr(
+        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
+    )
     client.force_login(cast.user("admin"))
     values = {"name": "Rules", "description": "", "chunk_size": 800, "chunk_overlap": 100}
     made = client.post(url(cast, "create"), values)

@@ -20,6 +20,7 @@ from apps.collections.models import (
     Stage,
     TermFrequency,
 )
+from apps.collections.pipeline_rows import chunk_indexed_text
 from jobs.models import Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -57,7 +58,7 @@ def counted_again(collection: Collection) -> tuple[Any, ...]:
     """Count the statistics from the texts themselves."""
     frequencies: dict[int, int] = {}
     tokens = [
-        terms.chunk_tokenise(c.pk, pipeline.chunk_indexed_text(c))
+        terms.chunk_tokenise(c.pk, chunk_indexed_text(c))
         for c in Chunk.objects.filter(collection=collection, document__status="ready")
     ]
     for chunk in tokens:
@@ -337,6 +338,6 @@ def test_average_length_follows_the_collection_and_weights_with_it(
         collection.term_total / collection.chunk_total, rel=terms.DRIFT
     )
     for row in ChunkTerms.objects.select_related("chunk").filter(collection=collection):
-        tokens = terms.chunk_tokenise(row.chunk_id, pipeline.chunk_indexed_text(row.chunk)).terms
+        tokens = terms.chunk_tokenise(row.chunk_id, chunk_indexed_text(row.chunk)).terms
         expected = tf_weights(tokens, collection.average_length)
         assert dict(zip(row.weights.indices(), row.weights.values(), strict=True)) == pytest.approx(expected, rel=1e-4)  # fmt: skip

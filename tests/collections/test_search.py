@@ -78,7 +78,7 @@ def test_bm25_is_the_textbook_formula(cast: Cast, collection: Collection) -> Non
     ingest(cast, collection, "lamps.md", LAMPS)
     ingest(cast, collection, "wine.md", WINE)
     collection.refresh_from_db()
-    from apps.collections.pipeline import chunk_indexed_text
+    from apps.collections.pipeline_rows import chunk_indexed_text
 
     query = "does the price of lamps matter"
     texts = {c.pk: lexical.tokenise(chunk_indexed_text(c)) for c in Chunk.objects.all()}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connections
 from django.test import AsyncRequestFactory
 from django.utils import timezone
 
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 async def closed():
     yield
     await aclose()
+    await sync_to_async(connections.close_all)()  # of the thread that ran the ORM
 
 
 class Viewer:

@@ -1,4 +1,4 @@
-"""Writes of collections and documents. Each is one transaction: permission, rows, audit, then jobs and files on commit."""
+"""Writes of documents."""
 
 from __future__ import annotations
 
@@ -7,33 +7,19 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from apps.collections import files, terms
-from apps.collections.embedding import space_default
-from apps.collections.models import (
-    Chunk,
-    ChunkTerms,
-    Collection,
-    Document,
-    DocumentStatus,
-    Embedding,
-    EmbeddingSpace,
-    Page,
-    TermFrequency,
-)
-from basics.errors import Conflict, DomainError, Invalid, Missing
-from jobs.models import ACTIVE, Job
+from apps.collections.models import Chunk, Collection, Document, DocumentStatus, Embedding
+from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
+from basics.errors import Conflict, Invalid, Missing
 from jobs.notify import notify
-from jobs.services import job_cancel, job_enqueue
+from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
-
-CHUNK_SIZES = (200, 4000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,118 +33,6 @@ class Uploaded:
 
     document: Document
     created: bool
-
-
-def collection_create(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    name: str,
-    description: str = "",
-    chunk_size: int = 1200,
-    chunk_overlap: int = 200,
-    space: EmbeddingSpace | None = None,
-) -> Collection:
-    """Create an empty collection.
-
-    Args:
-        chunk_size: characters per chunk at most, 200 to 4000.
-        chunk_overlap: characters two neighbours share; less than half of the size.
-        space: vectors of its chunks; the default embedder's if None.
-
-    Raises:
-        Invalid: ``collection_invalid`` with the fields in ``data``.
-        Conflict: ``collection_name_taken``.
-    """
-    actor.require("collection.write")
-    values = _collection_values(
-        name=name, description=description, chunk_size=chunk_size, chunk_overlap=chunk_overlap
-    )
-    try:
-        with transaction.atomic():
-            collection: Collection = Collection.objects.create(
-                tenant=tenant,
-                space=space or space_default(tenant=tenant),
-                created_by_id=actor.user_id,
-                **values,
-            )
-            audit_record(tenant=tenant, actor=actor, action="collection.create", object=collection)
-    except IntegrityError as error:
-        raise _name_taken(error, name) from error
-    return collection
-
-
-def collection_update(
-    *, tenant: Tenant, actor: Actor, collection: Collection, **changes: Any
-) -> Collection:
-    """Change name, description or chunk sizes; sizes count for documents ingested from now on.
-
-    Raises:
-        Invalid: ``collection_invalid``.
-        Conflict: ``collection_name_taken``.
-        Missing: it was deleted meanwhile.
-    """
-    actor.require("collection.write")
-    known = {"name", "description", "chunk_size", "chunk_overlap"}
-    if unknown := set(changes) - known:
-        raise Invalid(
-            "collection_invalid",
-            f"These cannot be changed: {', '.join(sorted(unknown))}.",
-            data={"fields": {name: ["This cannot be changed."] for name in unknown}},
-        )
-    try:
-        with transaction.atomic():
-            row = _collection_lock(tenant, collection.pk)
-            values = _collection_values(
-                **{name: changes.get(name, getattr(row, name)) for name in known}
-            )
-            changed = {k: v for k, v in values.items() if v != getattr(row, k)}
-            for name, value in changed.items():
-                setattr(row, name, value)
-            if changed:
-                row.save(update_fields=[*changed, "updated_at"])
-                audit_record(
-                    tenant=tenant, actor=actor, action="collection.update", object=row, data=changed
-                )
-                notify(tenant.pk, f"collection:{row.pk}")
-    except IntegrityError as error:
-        raise _name_taken(error, str(changes.get("name", ""))) from error
-    return row
-
-
-def collection_delete(*, tenant: Tenant, actor: Actor, collection: Collection) -> None:
-    """Delete a collection with all documents, pages, chunks, vectors and files.
-
-    Raises:
-        Missing: it was deleted meanwhile.
-    """
-    actor.require("collection.delete")
-    with transaction.atomic():
-        for job in _active_jobs(tenant, Document.objects.filter(collection=collection)):
-            _cancel_quietly(tenant, actor, job)
-        row = _collection_lock(tenant, collection.pk, for_delete=True)
-        documents = Document.objects.filter(tenant=tenant, collection=row)
-        sha256s = list(documents.values_list("sha256", flat=True))
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="collection.delete",
-            object=row,
-            data={"documents": len(sha256s), "chunks": row.chunk_total},
-        )
-        notify(tenant.pk, f"collection:{row.pk}")
-        # Set by set: the database's own cascade would look up the rows of each chunk one by one.
-        for model in (Embedding, ChunkTerms, TermFrequency):
-            rows = model.objects.filter(tenant=tenant, collection=row)
-            rows._raw_delete(rows.db)
-        Chunk.objects.filter(tenant=tenant, collection=row).delete()
-        Page.objects.filter(tenant=tenant, document__in=documents).delete()
-        documents.delete()
-        pk, tenant_id = row.pk, tenant.pk
-        row.delete()
-        transaction.on_commit(
-            lambda: files.files_remove(tenant_id=tenant_id, collection_id=pk, sha256s=sha256s)
-        )
 
 
 def document_upload(
@@ -286,12 +160,12 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
     actor.require("document.write")
     with transaction.atomic():
         # The job's row comes first in the order of locks.
-        for job in _active_jobs(tenant, Document.objects.filter(pk=document.pk)):
-            _cancel_quietly(tenant, actor, job)
+        for job in active_jobs(tenant, Document.objects.filter(pk=document.pk)):
+            cancel_quietly(tenant, actor, job)
         row = _document_lock(tenant, document)
         if not row.is_active and row.status != DocumentStatus.CANCELLED:
             raise Conflict("document_not_active", "This document is not being read any more.")
-        if row.is_active and not _active_jobs(tenant, Document.objects.filter(pk=row.pk)):
+        if row.is_active and not active_jobs(tenant, Document.objects.filter(pk=row.pk)):
             row.status = DocumentStatus.CANCELLED
             row.save(update_fields=["status", "updated_at"])
         audit_record(tenant=tenant, actor=actor, action="document.cancel", object=row)
@@ -307,9 +181,9 @@ def document_delete(*, tenant: Tenant, actor: Actor, document: Document) -> None
     """
     actor.require("document.write")
     with transaction.atomic():
-        for job in _active_jobs(tenant, Document.objects.filter(pk=document.pk)):
-            _cancel_quietly(tenant, actor, job)
-        collection = _collection_lock(tenant, document.collection_id)
+        for job in active_jobs(tenant, Document.objects.filter(pk=document.pk)):
+            cancel_quietly(tenant, actor, job)
+        collection = collection_lock(tenant, document.collection_id)
         row = _document_lock(tenant, document)
         terms.document_unindex(collection=collection, document_id=row.pk)
         vectors = Embedding.objects.filter(
@@ -343,29 +217,6 @@ def _enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:
     document.save(update_fields=["job", "updated_at"])
 
 
-def _active_jobs(tenant: Tenant, documents: Any) -> list[Job]:
-    return list(
-        Job.objects.filter(
-            tenant=tenant, status__in=ACTIVE, pk__in=documents.exclude(job=None).values("job_id")
-        )
-    )
-
-
-def _cancel_quietly(tenant: Tenant, actor: Actor, job: Job) -> None:
-    try:
-        job_cancel(tenant=tenant, actor=actor, job=job)
-    except Conflict:
-        return  # it ended between our look and its lock: that is what was wanted
-
-
-def _collection_lock(tenant: Tenant, pk: int, *, for_delete: bool = False) -> Collection:
-    rows = Collection.objects.select_for_update(no_key=not for_delete).filter(tenant=tenant, pk=pk)
-    row: Collection | None = rows.first()
-    if row is None:
-        raise Missing("collection")
-    return row
-
-
 def _document_lock(tenant: Tenant, document: Document) -> Document:
     # In the pipeline's order (collection, then document), so that the two cannot wait for each other.
     with connection.cursor() as cursor:
@@ -378,39 +229,3 @@ def _document_lock(tenant: Tenant, document: Document) -> Document:
     if row is None:
         raise Missing("document")
     return row
-
-
-def _collection_values(
-    *, name: str, description: str, chunk_size: int, chunk_overlap: int
-) -> dict[str, Any]:
-    fields: dict[str, list[str]] = {}
-    name = " ".join(str(name).split())
-    if not name or len(name) > 120:
-        fields["name"] = ["Give it a name of 1 to 120 characters."]
-    low, high = CHUNK_SIZES
-    if not low <= chunk_size <= high:
-        fields["chunk_size"] = [f"Choose from {low} to {high} characters."]
-    if not 0 <= chunk_overlap < chunk_size / 2:
-        fields["chunk_overlap"] = ["It must be 0 or more and less than half of the chunk size."]
-    if "\x00" in name or "\x00" in description:
-        fields["name"] = ["Text may not hold NUL characters."]
-    if fields:
-        raise Invalid(
-            "collection_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
-    return {
-        "name": name,
-        "description": str(description).strip(),
-        "chunk_size": chunk_size,
-        "chunk_overlap": chunk_overlap,
-    }
-
-
-def _name_taken(error: IntegrityError, name: str) -> DomainError:
-    if "collection_name_once" not in str(error):
-        raise error
-    return Conflict(
-        "collection_name_taken",
-        f"There is a collection called “{name.strip()}” already. Choose another name.",
-        data={"fields": {"name": ["This name is taken."]}},
-    )

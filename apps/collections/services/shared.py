@@ -1,0 +1,38 @@
+"""What the services of collections and documents share: jobs and locks, always in the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.collections.models import Collection
+from basics.errors import Conflict, Missing
+from jobs.models import ACTIVE, Job
+from jobs.services import job_cancel
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+
+def active_jobs(tenant: Tenant, documents: Any) -> list[Job]:
+    """Return the jobs of these documents that wait or run."""
+    return list(
+        Job.objects.filter(
+            tenant=tenant, status__in=ACTIVE, pk__in=documents.exclude(job=None).values("job_id")
+        )
+    )
+
+
+def cancel_quietly(tenant: Tenant, actor: Actor, job: Job) -> None:
+    """Cancel a job that may have ended meanwhile."""
+    try:
+        job_cancel(tenant=tenant, actor=actor, job=job)
+    except Conflict:
+        return  # it ended between our look and its lock: that is what was wanted
+
+
+def collection_lock(tenant: Tenant, pk: int, *, for_delete: bool = False) -> Collection:
+    """Return a collection's row, locked until the transaction ends. Raises Missing."""
+    rows = Collection.objects.select_for_update(no_key=not for_delete).filter(tenant=tenant, pk=pk)
+    row: Collection | None = rows.first()
+    if row is None:
+        raise Missing("collection")
+    return row
