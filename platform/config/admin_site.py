@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib.admin import AdminSite
@@ -13,6 +13,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from tenancy.admin_scope import admin_tenant
+from tenancy.models import User
 from tenancy.selectors import owned_tenants
 
 
@@ -61,9 +62,9 @@ class GroundworkAdminSite(AdminSite):
         chosen = next(
             (
                 t
-                for t in owned_tenants(user=request.user)
+                for t in owned_tenants(user=cast("User", request.user))
                 if str(t.pk) == request.POST.get("tenant")
-            ),  # type: ignore[arg-type]
+            ),
             None,
         )
         if chosen is None:
@@ -74,5 +75,5 @@ class GroundworkAdminSite(AdminSite):
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the workspace that is administered (None: all) and the owner's others."""
         tenant = admin_tenant(request)
-        others = owned_tenants(user=request.user) if tenant is not None else []  # type: ignore[arg-type]
+        others = owned_tenants(user=cast("User", request.user)) if tenant is not None else []
         return {**super().each_context(request), "admin_tenant": tenant, "admin_tenants": others}

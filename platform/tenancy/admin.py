@@ -66,7 +66,8 @@ class TenantAdmin(TenantScopedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         members = Membership.objects.filter(tenant=OuterRef("pk")).order_by()
         counted = members.values("tenant").annotate(count=Count("pk")).values("count")
-        return super().get_queryset(request).annotate(member_count=Subquery(counted))
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(member_count=Subquery(counted))
+        return rows
 
     @admin.display(description="members", ordering="member_count")
     def members(self, obj: Any) -> int:

@@ -10,13 +10,12 @@ plain one would list every person of the server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.forms import BaseModelForm
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 
 from basics.errors import DomainError
@@ -157,7 +156,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
             return [*related, "tenant"]
         return related
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """A row never changes its tenant."""
         fields = list(super().get_readonly_fields(request, obj))
         if obj is not None and self._has_tenant() and admin_tenant(request) is None:
@@ -171,7 +170,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> type[BaseModelForm[Any]]:
+    ) -> Any:
         """Refuse references into another tenant in words; the database would refuse them with an error."""
         base: Any = super().get_form(request, obj, change=change, **kwargs)
         tenant = admin_tenant(request)

@@ -11,6 +11,8 @@ class TenancyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from tenancy import checks  # noqa: F401 - registers them
+
         post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.walls")
 
 

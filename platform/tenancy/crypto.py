@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Never
+from typing import Any, Never
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.encoding import force_bytes
 
 _INFO = b"groundwork.credentials.v1"
 
@@ -82,6 +83,6 @@ def _fernet() -> MultiFernet:
     return MultiFernet([*own, *derived])
 
 
-def _derive(secret_key: str) -> bytes:
+def _derive(secret_key: Any) -> bytes:
     kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO)
-    return base64.urlsafe_b64encode(kdf.derive(secret_key.encode()))
+    return base64.urlsafe_b64encode(kdf.derive(force_bytes(secret_key)))

@@ -100,7 +100,7 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
         if row is None or not keys.matches(secret, row.secret_sha256):
             return None
         actions = expand_scopes(row.scopes)
-        if row.user_id is not None:
+        if row.user is not None:
             if not row.user.is_active:
                 return None
             membership = Membership.objects.filter(tenant=row.tenant, user=row.user).first()

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from basics.errors import DomainError
 
@@ -40,13 +41,13 @@ def refusal(
     if request.headers.get("HX-Request"):
         context = {"code": code, "message": message}
         return render(request, "components/_error.html", context, status=status)
-    context = {
+    page: dict[str, Any] = {
         "code": code,
         "message": message,
         "status": status,
         "heading": _HEADINGS.get(status, "This did not work"),
     }
-    return render(request, "error.html", context, status=status)
+    return render(request, "error.html", page, status=status)
 
 
 def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
@@ -79,7 +80,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     message = f"The server failed to answer. It is in the log under {ident or 'the time of this request'}."
     if wants_json(request):
         return JsonResponse(error_body(request, "server_error", message), status=500)
-    return render(None, "500.html", {"request_id": ident}, status=500)  # type: ignore[arg-type] - no context processors: they may be what failed
+    # Without context processors: they may be what failed.
+    return HttpResponse(render_to_string("500.html", {"request_id": ident}), status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

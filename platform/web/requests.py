@@ -41,7 +41,10 @@ def signed_in(
     view: Callable[Concatenate[UserRequest, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """Send people who are not signed in to the sign-in page."""
-    return login_required(cast("Any", view))
+    checked: Callable[Concatenate[HttpRequest, P], HttpResponseBase] = login_required(
+        cast("Any", view)
+    )
+    return checked
 
 
 def allowed(
@@ -61,6 +64,6 @@ def allowed(
             inside.actor.require(action)
             return view(inside, *args, **kwargs)
 
-        return checked
+        return cast("Callable[Concatenate[HttpRequest, P], HttpResponseBase]", checked)
 
     return decorate

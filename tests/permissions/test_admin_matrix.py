@@ -21,7 +21,7 @@ from tests.permissions.test_matrix import signed_in
 from tests.permissions.urls import all_urls
 from tests.permissions.world import Side
 
-REGISTRY = dict(admin.site._registry)
+REGISTRY: dict[type[models.Model], Any] = dict(admin.site._registry)
 SCOPED = [m for m, page in REGISTRY.items() if isinstance(page, TenantScopedAdmin)]
 OF_THE_OPERATOR = [m for m in REGISTRY if m not in SCOPED]
 PAGES = ("change", "delete", "history")

@@ -169,7 +169,7 @@ def test_ids_that_never_were_look_the_same(row: Row, mine: Side, theirs: Side):
 
 
 def _plain(response: Any) -> str:
-    return response.content.decode().replace(response["X-Request-ID"], "")
+    return str(response.content.decode()).replace(response["X-Request-ID"], "")
 
 
 PRIVATE = [r for r in PORTAL if any(label.startswith("conversations.") for label in r.ids.values())]
@@ -262,7 +262,7 @@ def test_personal_page_needs_sign_in(name: str, mine: Side):
 @pytest.fixture
 def no_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the first net: every read of a tenant table starts from all rows."""
-    seen = [TenantQuerySet]
+    seen: list[Any] = [TenantQuerySet]
     for cls in seen:
         seen += [c for c in cls.__subclasses__() if c not in seen]
         if "visible_to" in vars(cls):

@@ -62,7 +62,7 @@ def _value(field: Any, number: int) -> Any:
     if isinstance(field, HalfVectorField):
         return [0.0] * 383 + [1.0]
     if isinstance(field, SparseVectorField):
-        return SparseVector({1: 1.0}, field.dimensions)
+        return SparseVector({1: 1.0}, field.dimensions or 1)
     if isinstance(field, models.EmailField):
         return f"row{number}@example.org"
     if isinstance(field, SearchVectorField):
@@ -120,7 +120,7 @@ class Side:
             if model._meta.label in {"conversations.Conversation", "runs.Run"}:
                 given["model"] = "extractive"
             for field in model._meta.concrete_fields:
-                target = field.related_model
+                target: Any = field.related_model
                 if field.name == "user" and target is User:
                     given["user"] = self.user(role)
                 is_row = isinstance(field, models.ForeignKey) and issubclass(target, TenantModel)

@@ -24,7 +24,7 @@ from tests.factories import actor_of, make_member, make_user
 def role_of(cast: Cast, who: str) -> str | None:
     with tenant_scope(cast.tenant.pk):
         row = Membership.objects.filter(pk=getattr(cast, who).pk).first()
-    return row and row.role
+    return row.role if row else None
 
 
 CHANGES = {
@@ -75,7 +75,7 @@ def test_admin_cannot_touch_an_owner(cast: Cast, change: str):
 def test_rank_is_the_one_of_now_when_the_actor_was_demoted_meanwhile(cast: Cast):
     stale = actor_of(make_member(cast.tenant, Role.OWNER))
     with tenant_scope(cast.tenant.pk):
-        Membership.objects.filter(user_id=stale.user_id).update(role=Role.ADMIN)
+        Membership.objects.filter(user_id=stale.user_id or 0).update(role=Role.ADMIN)
     with pytest.raises(Denied) as refused:
         member_role_change(
             tenant=cast.tenant, actor=stale, member_id=cast.member.pk, role=Role.OWNER

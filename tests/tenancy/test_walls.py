@@ -40,7 +40,9 @@ def test_every_tenant_table_is_walled(model: type[TenantModel]) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
-def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: type[TenantModel]) -> None:
+def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(
+    model: type[TenantModel],
+) -> None:
     for field in model._meta.local_fields:
         target = field.related_model
         if target in MODELS:

@@ -55,7 +55,8 @@ def test_operation_names_are_unique(schema: dict[str, Any]):
 
 def test_schema_and_url_configuration_agree(schema: dict[str, Any]):
     found = set()
-    for pattern in get_resolver("config.api_urls").url_patterns:
+    patterns: Any = get_resolver("config.api_urls").url_patterns
+    for pattern in patterns:
         for inner in pattern.url_patterns:
             found.add("/api/v1/" + str(inner.pattern).replace("<int:", "{").replace(">", "}"))
     served = {p.replace("{id}", "{pk}") for p in schema["paths"]}

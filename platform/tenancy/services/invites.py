@@ -181,7 +181,7 @@ def invite_revoke(*, tenant: Tenant, actor: Actor, invite_id: int) -> Invite:
 def _require_inviter(invite: Invite) -> None:
     """An invitation carries its maker's rights, and they may have lost them since."""
     maker = Membership.objects.filter(
-        tenant_id=invite.tenant_id, user_id=invite.invited_by_id
+        tenant_id=invite.tenant_id, user_id=invite.invited_by_id or 0
     ).first()
     if maker is None or rank(maker.role) < rank(invite.role):
         raise Denied(

@@ -132,7 +132,9 @@ def require_rank(actor: Actor, role: str) -> None:
         raise Invalid("invalid", f"Unknown role “{role}”: use one of {', '.join(Role.values)}.")
     own = actor.role
     if actor.kind == "user":
-        row = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id).first()
+        row = Membership.objects.filter(
+            tenant_id=actor.tenant_id, user_id=actor.user_id or 0
+        ).first()
         own = row.role if row else ""
     if rank(own) < rank(role):
         raise Denied(

@@ -30,10 +30,10 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | 
     if not isinstance(exc, exceptions.APIException):
         return None
     set_rollback()
-    if getattr(exc, "auth_header", None):
-        headers["WWW-Authenticate"] = exc.auth_header
-    if getattr(exc, "wait", None):
-        headers["Retry-After"] = str(int(exc.wait))
+    if auth_header := getattr(exc, "auth_header", None):
+        headers["WWW-Authenticate"] = auth_header
+    if wait := getattr(exc, "wait", None):
+        headers["Retry-After"] = str(int(wait))
     if isinstance(exc, exceptions.ValidationError):
         body = error_body(
             request, "invalid", "Some fields are not right; see details.", {"fields": exc.detail}

@@ -59,23 +59,25 @@ def _operation(
             for p in operation.get("parameters", [])
         ],
         "body_types": list(body),
-        "body": _fields(schema, next(iter(body.values()), {}).get("schema", {})),
+        "body": _fields(schema, _content(operation.get("requestBody", {}))),
         "answers": [
             {
                 "status": status,
                 "description": answer.get("description", ""),
-                "kind": type_name(
-                    next(iter(answer.get("content", {}).values()), {}).get("schema", {})
-                ),
-                "fields": _fields(
-                    schema, next(iter(answer.get("content", {}).values()), {}).get("schema", {})
-                )
-                if status.startswith("2")
-                else [],
+                "kind": type_name(_content(answer)),
+                "fields": _fields(schema, _content(answer)) if status.startswith("2") else [],
             }
             for status, answer in operation["responses"].items()
         ],
     }
+
+
+def _content(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a body's or an answer's first media type, {} where it has none."""
+    for media in part.get("content", {}).values():
+        found: dict[str, Any] = media.get("schema", {})
+        return found
+    return {}
 
 
 def _fields(schema: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:

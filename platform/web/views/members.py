@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from basics.errors import Conflict, DomainError, Invalid, Missing
 from tenancy import services
-from tenancy.models import User
 from tenancy.selectors import invite_list, invite_problem, invite_read, member_list
 from web.accounts import SESSION_KEY
 from web.forms import InviteForm, add_refusal, role_choices
@@ -91,11 +90,10 @@ def accept_invite(request: AppRequest, token: str) -> HttpResponse:
     invite, problem = invite_read(token=token)
     user = request.user
     if not problem and invite is not None and user.is_authenticated:
-        person = cast("User", user)
-        if person.email.lower() != invite.email.lower():
+        if user.email.lower() != invite.email.lower():
             problem = "other_email"
         elif request.method == "POST":
-            membership = services.invite_accept(user=person, token=token)
+            membership = services.invite_accept(user=user, token=token)
             request.session.pop(SESSION_KEY, None)
             messages.success(request, f"Welcome to {membership.tenant.name}.")
             return redirect("web:tenant-home", membership.tenant.slug)

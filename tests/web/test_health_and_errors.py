@@ -1,0 +1,144 @@
+"""Health checks tell the truth, and every refusal has the form its caller can use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+from django.utils import timezone
+
+from jobs.models import Worker
+from tests.cast import Cast
+from web import health
+from web.errors import server_error
+
+
+@pytest.fixture
+def worker(db: None) -> Worker:
+    return Worker.objects.create(name="w", seen_at=timezone.now())
+
+
+def test_healthz_looks_at_nothing(django_assert_num_queries, db):
+    with django_assert_num_queries(0):
+        assert Client().get("/healthz").json() == {"status": "ok"}
+
+
+def test_readyz_is_ready_with_a_live_worker(worker: Worker):
+    response = Client().get("/readyz")
+    assert response.status_code == 200, response.json()
+    assert set(response.json()["checks"]) == {"database", "migrations", "queue", "worker"}
+
+
+def test_readyz_fails_when_the_worker_was_last_seen_too_long_ago(worker: Worker):
+    Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=health.WORKER_FRESH_S + 1))
+    response = Client().get("/readyz")
+    assert response.status_code == 503
+    found = response.json()["checks"]["worker"]
+    assert not found["ok"]
+    assert "manage.py worker" in found["fix"]
+
+
+def test_readyz_fails_when_no_worker_ever_ran(db: None):
+    assert Client().get("/readyz").status_code == 503
+
+
+def test_readyz_fails_when_a_migration_is_missing(worker: Worker, monkeypatch):
+    from django.db.migrations.recorder import MigrationRecorder
+
+    monkeypatch.setattr(health, "_migrated", False)
+    applied = MigrationRecorder.applied_migrations
+
+    def without_one(self: Any) -> Any:
+        return {k: v for k, v in applied(self).items() if k != ("runs", "0001_initial")}
+
+    monkeypatch.setattr(MigrationRecorder, "applied_migrations", without_one)
+    response = Client().get("/readyz")
+    assert response.status_code == 503
+    assert "runs.0001_initial" in response.json()["checks"]["migrations"]["detail"]
+
+
+def test_readyz_keeps_a_failures_text_to_the_log(worker: Worker, monkeypatch):
+    def broken() -> health.Check:
+        raise OperationalError("connection to 10.1.2.3 with password hunter2 failed")
+
+    monkeypatch.setattr(health, "check_database", broken)
+    response = Client().get("/readyz")
+    assert response.status_code == 503
+    body = response.json()
+    assert list(body["checks"]) == ["database"]
+    assert "hunter2" not in response.content.decode()
+    assert "10.1.2.3" not in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/nothing"])
+def test_unknown_api_address_answers_in_the_one_shape(path: str, db):
+    response = Client().get(path)
+    assert response.status_code == 404
+    assert set(response.json()) == {"code", "message", "details", "request_id"}
+
+
+def test_method_that_is_not_there_is_405(cast: Cast):
+    client = Client()
+    client.force_login(cast.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    response = client.delete("/api/v1/me", headers={"X-Tenant": cast.tenant.slug})
+    assert response.status_code == 405
+    assert response.json()["code"] == "method_not_allowed"
+    head = client.head("/api/v1/me", headers={"X-Tenant": cast.tenant.slug})
+    assert head.status_code == 200
+
+
+def test_session_must_name_its_workspace(cast: Cast):
+    client = Client()
+    client.force_login(cast.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    assert client.get("/api/v1/me").status_code == 400
+    me = client.get("/api/v1/me", headers={"X-Tenant": cast.tenant.slug}).json()
+    assert me["role"] == "owner"
+    assert me["tenant"] == {"slug": cast.tenant.slug, "name": cast.tenant.name}
+
+
+def test_session_cannot_write_without_a_csrf_token(cast: Cast):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    response = client.post(
+        "/api/v1/collections",
+        {"name": "x"},
+        content_type="application/json",
+        headers={"X-Tenant": cast.tenant.slug},
+    )
+    assert response.status_code == 403
+    assert set(response.json()) == {"code", "message", "details", "request_id"}
+
+
+def test_htmx_gets_a_fragment_and_people_a_page(cast: Cast):
+    client = Client()
+    client.force_login(cast.user("viewer"), "django.contrib.auth.backends.ModelBackend")
+    url = f"/t/{cast.tenant.slug}/settings/keys/"
+    page, fragment = client.get(url), client.get(url, headers={"HX-Request": "true"})
+    assert page.status_code == fragment.status_code == 403
+    assert "<!doctype html>" in page.content.decode()
+    assert "<!doctype html>" not in fragment.content.decode()
+    assert "data-error" in fragment.content.decode()
+
+
+def test_server_error_tells_its_number_and_nothing_else():
+    request: HttpRequest = RequestFactory().get("/x")
+    request.request_id = "abc12345"  # type: ignore[attr-defined]
+    assert "abc12345" in server_error(request).content.decode()
+
+
+@pytest.mark.parametrize("sent", ["short", "has space here", "a" * 37, "<script>alert</script>"])
+def test_odd_request_id_is_replaced(sent: str, db):
+    got = Client().get("/healthz", headers={"X-Request-ID": sent})["X-Request-ID"]
+    assert got != sent
+    assert len(got) == 32
+
+
+def test_every_page_has_the_strict_policy(db):
+    for path in ("/accounts/login/", "/api/docs/", "/nothing", "/healthz"):
+        policy = Client().get(path)["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
