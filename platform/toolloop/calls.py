@@ -7,21 +7,23 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolloop.events import Event, ToolFinished, ToolRunning
+from toolloop.accounts import CallAccounts
+from toolloop.deferred import Decision, ParkCall, PendingCall
+from toolloop.events import CallParked, Event, ToolFinished, ToolRunning
 from toolloop.interrupts import Cause, Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
-from toolloop.tools.guards import CircleGuard
+from toolloop.messages import ToolCall, ToolResult, Turn
+from toolloop.nested import NestedCalls, SerialJournal
+from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import (
     BlockingRunner,
     Prepared,
     call_prepare,
-    call_run,
     error_result,
     output_cut,
 )
@@ -31,9 +33,6 @@ from toolloop.tools.toolset import Toolset
 logger = logging.getLogger(__name__)
 
 _CANCEL_GRACE_S = 0.5  # A stop must be through within a second, also when a tool resists.
-_NEVER_RAN = frozenset(
-    {"unknown_tool", "invalid_arguments", "truncated", "limit", "cancelled", "lost"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,14 @@ class _Running:
 class CallRunner:
     """Runs the calls of a run's turns and keeps what must be counted over all of them.
 
+    Args:
+        decisions: about calls that were parked before, by call id.
+        mock: call the mocks of tools; nothing needs approval then.
+
     Attributes:
         results: after ``answer``, the results of that turn in call order.
+        pending: after ``answer``, its calls that wait for a decision; these have no result.
+        accounts: limits and figures over all calls of the run.
     """
 
     def __init__(
@@ -68,44 +73,45 @@ class CallRunner:
         interrupter: Interrupter,
         context: Mapping[str, Any],
         run_blocking: BlockingRunner,
+        decisions: Mapping[str, Decision],
+        mock: bool,
     ) -> None:
-        self._toolset, self._limits, self._journal = toolset, limits, journal
-        self._interrupter, self._data, self._run_blocking = interrupter, context, run_blocking
-        self._guard = CircleGuard(
-            repeat_warn=limits.repeat_warn,
-            repeat_stop=limits.repeat_stop,
-            failure_warn=limits.failure_warn,
-            failure_stop=limits.failure_stop,
+        self._toolset, self._limits = toolset, limits
+        self._journal = SerialJournal(journal)
+        self._interrupter, self._data = interrupter, context
+        self._decisions, self._mock = decisions, mock
+        self.accounts = CallAccounts(limits)
+        self._nested = NestedCalls(
+            toolset=toolset,
+            limits=limits,
+            journal=self._journal,
+            accounts=self.accounts,
+            run_blocking=run_blocking,
+            mock=mock,
         )
-        self._made = 0
         self._step = 0
-        self._calls: Sequence[ToolCall] = ()
+        self._calls: list[ToolCall] = []
         self._found: list[ToolResult | None] = []
         self._waiting: deque[int] = deque()
         self._running: dict[asyncio.Task[ToolResult], _Running] = {}
+        self._pending: dict[int, PendingCall] = {}
         self.results: list[ToolResult] = []
-        self._limit = ""
-        self._detail = ""
+        self._used: set[str] = set()
 
     @property
-    def limit(self) -> str:
-        """Return the limit that calls have met, as ``LimitReached`` names it; "" for none."""
-        return self._limit or self._guard.stop
+    def pending(self) -> list[PendingCall]:
+        """Return the last turn's calls that wait for a decision, in call order."""
+        return [self._pending[index] for index in sorted(self._pending)]
 
     @property
-    def detail(self) -> str:
-        """Return what ``LimitReached`` says about it."""
-        return self._detail if self._limit else self._guard.detail
-
-    def count_past(self, messages: Sequence[Message]) -> None:
-        """Count the calls of earlier attempts, so that a resumed run has the same limits as an unbroken one."""
-        calls: dict[str, ToolCall] = {}
-        for message in messages:
-            if isinstance(message, Turn):
-                self._guard.turn_begins()
-                calls = {call.id: call for call in message.tool_calls}
-            elif isinstance(message, ToolResult) and message.call_id in calls:
-                self._count(calls[message.call_id], message)
+    def notes(self) -> list[str]:
+        """Say which decisions found no call that waits for them."""
+        waiting = {pending.call.id for pending in self._pending.values()}
+        return [
+            f"The decision about call {call_id} was not used: no such call waits, or it has its result."
+            for call_id in self._decisions
+            if call_id not in self._used and call_id not in waiting
+        ]
 
     async def answer(
         self,
@@ -123,17 +129,18 @@ class CallRunner:
             refusal: run none of them, for this reason.
 
         Yields:
-            ``ToolRunning`` and ``ToolFinished`` as things happen (results in order of completion).
+            ``ToolRunning``, ``ToolFinished`` and ``CallParked`` as things happen (results in order of completion).
 
         Raises:
             Interrupted: the run was stopped; every call is answered and journalled by then.
         """
-        self._step, self._calls = step, turn.tool_calls
-        self._guard.turn_begins()
+        self._step, self._calls = step, list(turn.tool_calls)
+        self._pending.clear()
+        self.accounts.turn_begins()
         self._found = [answered.get(call.id) for call in self._calls]
         for call, result in zip(self._calls, self._found, strict=True):
             if result is not None:
-                self._count(call, result)
+                self.accounts.count(call, result)
         self._waiting = deque(i for i, result in enumerate(self._found) if result is None)
         stopped: Interrupted | None = None
         try:
@@ -169,17 +176,16 @@ class CallRunner:
                     break
                 raise Interrupted(self._interrupter.cause)
             index = self._waiting[0]
-            call = self._calls[index]
-            prepared = (
-                call_prepare(call, self._toolset)
-                if refusal is None
-                else error_result(call, refusal.code, refusal.text)
-            )
+            prepared = self._checked(index, refusal)
             if isinstance(prepared, Prepared) and self._must_wait(prepared):
                 break
             self._waiting.popleft()
+            if isinstance(prepared, PendingCall):
+                events.append(await self._park(index, prepared))
+                continue
+            call = self._calls[index]
             if isinstance(prepared, Prepared):
-                prepared = self._over_limit(prepared) or prepared
+                prepared = self.accounts.refused(call) or prepared
             if isinstance(prepared, ToolResult):
                 stored = None
                 if prepared.error_code == "unknown_tool":
@@ -187,7 +193,7 @@ class CallRunner:
                 events.append(await self._store(index, stored or prepared, 0.0, known=bool(stored)))
                 continue
             stored = await self._journal.call_started(self._step, call, prepared.tool)
-            self._made += 1
+            self.accounts.made()
             if stored is not None:
                 events.append(await self._store(index, stored, 0.0, known=True))
                 continue
@@ -195,16 +201,41 @@ class CallRunner:
             events.append(ToolRunning(call, self._step))
         return events
 
-    def _start(self, index: int, prepared: Prepared) -> None:
-        context = ToolContext(self._data, prepared.call.id, self._step)
-        task = asyncio.create_task(
-            call_run(
-                prepared,
-                context,
-                timeout_s=self._limits.tool_timeout_s,
-                run_blocking=self._run_blocking,
-            )
+    def _context(self, call: ToolCall) -> ToolContext:
+        return ToolContext(
+            self._data,
+            call.id,
+            self._step,
+            decision=self._decisions.get(call.id),
+            nested=self._nested,
         )
+
+    def _checked(self, index: int, refusal: Refusal | None) -> Prepared | ToolResult | PendingCall:
+        """Check a call and apply what was decided about it; edited arguments take the place of the model's."""
+        call = self._calls[index]
+        if refusal is not None:
+            return error_result(call, refusal.code, refusal.text)
+        prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
+        if self._mock or not isinstance(prepared, Prepared):
+            return prepared
+        context = self._context(call)
+        prepared = call_gate(prepared, self._toolset, context, context.decision)
+        if isinstance(prepared, PendingCall):
+            return prepared
+        if context.decision is not None:
+            self._used.add(call.id)
+        if isinstance(prepared, Prepared):
+            self._calls[index] = prepared.call
+        return prepared
+
+    async def _park(self, index: int, pending: PendingCall) -> CallParked:
+        self._pending[index] = pending
+        await self._journal.call_parked(self._step, pending)
+        return CallParked(pending, self._step)
+
+    def _start(self, index: int, prepared: Prepared) -> None:
+        context = self._context(prepared.call)
+        task = asyncio.create_task(self._nested.run(prepared, context))
         self._running[task] = _Running(index, prepared.call, context, time.monotonic())
 
     def _must_wait(self, prepared: Prepared) -> bool:
@@ -216,25 +247,16 @@ class CallRunner:
         running = (self._toolset.get(entry.call.name) for entry in self._running.values())
         return any(tool is not None and tool.sequential for tool in running)
 
-    def _over_limit(self, prepared: Prepared) -> ToolResult | None:
-        call, most = prepared.call, self._limits.max_tool_calls
-        if most is not None and self._made >= most:
-            self._limit = "max_tool_calls"
-            self._detail = f"{most} tool calls were made"
-            text = (
-                f"{call.name} was not run: this run may make {most} tool calls and has made them."
-            )
-            return error_result(call, "limit", text)
-        if not self._guard.call_allowed(call):
-            text = f"{call.name} was not run: {self._guard.detail}. Its result would be the same."
-            return error_result(call, "limit", text)
-        return None
-
-    async def _end(self, task: asyncio.Task[ToolResult]) -> ToolFinished:
+    async def _end(self, task: asyncio.Task[ToolResult]) -> ToolFinished | CallParked:
         entry = self._running.pop(task)
+        if self._journal.error is not None:
+            raise self._journal.error  # A call that a tool made could not be recorded.
         if task.cancelled():
             text = f"{entry.call.name} was cancelled from within."
             result = error_result(entry.call, "cancelled", text, severity="fatal")
+        elif isinstance(parked := task.exception(), ParkCall):
+            pending = PendingCall(entry.call, parked.kind, parked.reason, parked.state)
+            return await self._park(entry.index, pending)
         else:
             result = task.result()
         return await self._store(entry.index, result, time.monotonic() - entry.started)
@@ -244,9 +266,12 @@ class CallRunner:
     ) -> ToolFinished:
         """Keep a result, shortened and with a warning where due; ``known`` results are the journal's own."""
         call = self._calls[index]
-        warning = self._guard.call_ended(call, is_error=result.is_error)
+        warning = self.accounts.ended(call, result, duration_s)
         content = output_cut(result.content, self._limits.max_tool_output_chars)
-        if warning and not known and result.error_code not in ("limit", "cancelled"):
+        decision = self._decisions.get(call.id)
+        if decision is not None and decision.arguments is not None and not known:
+            content = f"[A person changed the arguments to {call.raw}]\n{content}"
+        if warning and not known:
             content = f"{content}\n{warning}"
         if content != result.content:
             result = replace(result, content=content)
@@ -256,12 +281,6 @@ class CallRunner:
             await self._journal.call_finished(self._step, call, result, duration_s)
         return ToolFinished(call, result, duration_s, self._step)
 
-    def _count(self, call: ToolCall, result: ToolResult) -> None:
-        if result.error_code not in _NEVER_RAN:
-            self._made += 1
-            self._guard.call_allowed(call)
-        self._guard.call_ended(call, is_error=result.is_error)
-
     async def _give_up(self, cause: Cause) -> list[Event]:
         """Cancel what runs, and answer it and all that waits."""
         running = list(self._running.items())
@@ -270,10 +289,9 @@ class CallRunner:
         why = "the run was stopped" if cause == "stop" else "the run's time is over"
         code = "cancelled" if cause == "stop" else "limit"
         if cause == "deadline":
-            self._limit = "max_seconds"
-            self._detail = f"{self._limits.max_seconds:g} s have passed"
+            self.accounts.meet("max_seconds", f"{self._limits.max_seconds:g} s have passed")
         for task, entry in running:
-            if task.done() and not task.cancelled():
+            if task.done() and not task.cancelled() and task.exception() is None:
                 result = task.result()  # It ended in the moment of the cancellation.
             else:
                 text = (
@@ -282,6 +300,9 @@ class CallRunner:
                 result = error_result(entry.call, code, text)
             duration_s = time.monotonic() - entry.started
             events.append(await self._store(entry.index, result, duration_s))
+        if cause == "stop":
+            self._waiting.extendleft(sorted(self._pending, reverse=True))
+            self._pending.clear()
         while self._waiting:
             index = self._waiting.popleft()
             call = self._calls[index]

@@ -1,7 +1,7 @@
 """Calls that wait for somebody outside the run: for approval, or for an answer.
 
-A run that reaches such calls runs the others of the turn, then ends with ``RunFinished(status="parked")``; its
-``data["pending"]`` holds one ``PendingCall`` each as JSON. Nothing waits in memory. When decisions are there, call
+A run that reaches such calls runs the others of the turn, then ends with ``RunFinished(status="parked")``, whose
+``pending`` holds one ``PendingCall`` each. Nothing waits in memory. When decisions are there, call
 ``run_loop`` again with the stored history, which ends in the open turn, and ``decisions`` by call id. Calls that are not
 decided yet park the run again. A decided call has its result in the history from then on, so a decision counts once.
 """

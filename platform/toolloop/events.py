@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall, ToolResult, Turn, Usage
+
+RunStatus = Literal["completed", "stopped", "failed", "parked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,14 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CallParked:
+    """A call waits for a decision; the run ends as "parked" once the other calls of the turn have ended."""
+
+    pending: PendingCall
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LimitReached:
     """A limit of the run was met; one final answer without tools follows where that is possible."""
 
@@ -91,10 +102,12 @@ class RunFinished:
         limit: name of the field of ``Limits`` that ended the run, "" for none.
         retryable: whether running again from the journal may succeed (failed runs only).
         data: ``cost_usd`` (None when the price is unknown) and ``notes``, a list of sentences worth showing.
+        tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
+        pending: when parked, the calls that wait for a decision.
         step: the last step of the run.
     """
 
-    status: Literal["completed", "stopped", "failed"]
+    status: RunStatus
     text: str
     usage: Usage
     stop: str = "end"
@@ -104,7 +117,11 @@ class RunFinished:
     retryable: bool = False
     data: dict[str, Any] = field(default_factory=dict)
     step: int = 0
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pending: tuple[PendingCall, ...] = ()
 
 
 ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
-Event = ProviderEvent | StepReset | ToolRunning | ToolFinished | LimitReached | RunFinished
+Event = (
+    ProviderEvent | StepReset | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
+)

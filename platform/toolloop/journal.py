@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall, ToolResult, Turn
 
 if TYPE_CHECKING:
@@ -39,6 +40,16 @@ class Journal(Protocol):
         """The call has ended, well or badly.
 
         Comes without ``call_started`` for a call that never ran: bad or truncated arguments, a limit, a stop.
+        """
+
+
+class ParkingJournal(Journal, Protocol):
+    """A journal that is told of parked calls as well; the loop looks for the method, so it may be left out."""
+
+    async def call_parked(self, step: int, pending: PendingCall) -> None:
+        """The call waits for a decision and has no result. It may have been started: a tool can park itself.
+
+        When the run goes on, ``call_started`` comes (again) for it.
         """
 
 

@@ -24,6 +24,7 @@ class Limits:
             (``RunFinished.data["notes"]`` says so).
         max_output_tokens: tokens of one turn; None leaves it to the provider.
         max_parallel_tools: calls of one turn that run at the same time.
+        max_call_depth: how deep tools may call tools.
         max_tool_output_chars: characters of one result that the model sees; the payload stays whole.
         tool_timeout_s: seconds for a tool that states no own timeout.
         repeat_warn, repeat_stop: identical calls after which the model is warned, and the run is ended (that call is
@@ -53,6 +54,7 @@ class Limits:
     retry_max_s: float = 30.0
     final_seconds: float = 30.0
     request_timeout_s: float = 600.0
+    max_call_depth: int = 8
 
     def __post_init__(self) -> None:
         for name in ("max_parallel_tools", "max_tool_output_chars", "repeat_stop", "failure_stop"):

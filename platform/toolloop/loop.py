@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from toolloop.calls import CallRunner, Refusal
+from toolloop.deferred import Decision
 from toolloop.events import (
     Event,
     LimitReached,
     RunFinished,
+    RunStatus,
     StepReset,
 )
 from toolloop.history import history_open, own_turns
@@ -57,6 +59,8 @@ def run_loop(
     stop: asyncio.Event | None = None,
     profile: Profile | None = None,
     run_blocking: BlockingRunner = run_in_thread,
+    decisions: Mapping[str, Decision] | None = None,
+    mock_tools: bool = False,
 ) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
@@ -76,6 +80,8 @@ def run_loop(
             at once.
         profile: facts about the model; looked up by its name when None.
         run_blocking: runs the functions of blocking tools off the event loop.
+        decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
+        mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
 
     Yields:
         Events in the order in which things happen, ``RunFinished`` as the last. Failures of the provider or of tools are
@@ -109,6 +115,8 @@ def run_loop(
         interrupter=interrupter,
         context=context or {},
         run_blocking=run_blocking,
+        decisions=decisions or {},
+        mock=mock_tools,
     )
     run = _Run(template, toolset, limits, interrupter, spending, turns, calls)
     return run.events(history, first_step, usage)
@@ -151,7 +159,7 @@ class _Run:
         self.spending.begin(usage, turns)
         for turn in turns[:-1]:
             self.carried = self.carried + turn.text if turn.stop == "pause" else ""
-        self.calls.count_past(own)
+        self.calls.accounts.count_past(own)
         self.interrupter.open()
         try:
             async with aclosing(self._steps(opened.turn, opened.answered)) as steps:
@@ -212,6 +220,9 @@ class _Run:
                 async with aclosing(self._answer(turn, answered, final=final)) as events:
                     async for event in events:
                         yield event
+                if self.calls.pending:
+                    yield self._finished("parked", stop=turn.stop)
+                    return
             goes_on = turn.stop == "pause" or (
                 bool(turn.tool_calls) and turn.stop not in ("refusal", "filter")
             )
@@ -244,7 +255,7 @@ class _Run:
         limits = self.limits
         if self.interrupter.cause == "stop":
             raise Interrupted("stop")
-        self._meet(self.calls.limit, self.calls.detail)
+        self._meet(self.calls.accounts.limit, self.calls.accounts.detail)
         if self.step >= limits.max_steps:
             self._meet("max_steps", f"{limits.max_steps} model turns were made")
         if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
@@ -305,13 +316,14 @@ class _Run:
 
     def _finished(
         self,
-        status: Literal["completed", "stopped", "failed"],
+        status: RunStatus,
         *,
         stop: str,
         error_code: str = "",
         error_message: str = "",
         retryable: bool = False,
     ) -> RunFinished:
+        pending = self.calls.pending if status == "parked" else []
         return RunFinished(
             status=status,
             text=self.carried + self.turns.text,
@@ -323,7 +335,9 @@ class _Run:
             retryable=retryable,
             data={
                 "cost_usd": self.spending.cost_usd,
-                "notes": [*self.spending.notes, *self.notes],
+                "notes": [*self.spending.notes, *self.calls.notes, *self.notes],
             },
             step=self.step,
+            tools=self.calls.accounts.figures,
+            pending=tuple(pending),
         )

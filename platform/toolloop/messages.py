@@ -143,7 +143,7 @@ class ToolResult:
         content: text for the model, cut at the run's output limit.
         payload: JSON value for the application, always whole.
         error_code: why ``is_error``: ``unknown_tool``, ``invalid_arguments``, ``truncated``, ``tool_error``,
-            ``exception``, ``timeout``, ``cancelled``, ``limit``, ``lost``, or a code of the journal's own.
+            ``exception``, ``timeout``, ``cancelled``, ``limit``, ``lost``, ``rejected``, or a code of the journal's own.
     """
 
     call_id: str
