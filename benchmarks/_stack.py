@@ -1,0 +1,115 @@
+"""A running product for benchmarks: a database of its own, web server, worker, and a model server that costs nothing.
+
+Import it before anything of Django: it chooses the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
+
+
+@contextlib.contextmanager
+def database() -> Iterator[None]:
+    """Make an empty, migrated database for this process, on the server of DATABASE_URL or on an embedded one."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groundwork-benchmark-"))
+        os.environ["GROUNDWORK_DATA_DIR"] = folder
+        os.environ.setdefault("GROUNDWORK_SECRET_KEY", "benchmark" * 8)
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+        url = os.environ.get("DATABASE_URL")
+        if not url:
+            from config.embedded import EmbeddedPostgres
+
+            server = EmbeddedPostgres(Path(folder))
+            server.start()
+            stack.callback(server.stop)
+            url = server.url
+        name = sql.Identifier(f"groundwork_benchmark_{os.getpid()}")
+        _execute(url, sql.SQL("CREATE DATABASE {}").format(name))
+        stack.callback(_execute, url, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+        parts = urlsplit(url)
+        os.environ["DATABASE_URL"] = urlunsplit(parts._replace(path=f"/{name.as_string()[1:-1]}"))
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connections
+
+        stack.callback(connections.close_all)
+        call_command("migrate", verbosity=0)
+        yield
+
+
+def _execute(url: str, statement: sql.Composed) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+@contextlib.contextmanager
+def model_server() -> Iterator[str]:
+    """Run the fake model server in a process of its own; yields its base URL."""
+    from tests.servers import free_port
+
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.fake_provider", "--port", str(port)],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(5)
+
+
+@contextlib.contextmanager
+def product(models: str, **env: str) -> Iterator[tuple]:
+    """Run web server and worker with these fake models; yields (Stack, folder of logs)."""
+    from tests.servers import Stack
+
+    with (
+        tempfile.TemporaryDirectory(prefix="groundwork-logs-") as logs,
+        model_server() as url,
+    ):
+        stack = Stack(
+            Path(logs),
+            DJANGO_SETTINGS_MODULE=os.environ["DJANGO_SETTINGS_MODULE"],
+            DATABASE_URL=os.environ["DATABASE_URL"],
+            GROUNDWORK_JOB_LEASE_S="30",
+            GROUNDWORK_COMPATIBLE_BASE_URL=url,
+            GROUNDWORK_COMPATIBLE_MODELS=models,
+            **env,
+        )
+        try:
+            stack.start_web()
+            stack.start_worker()
+            yield stack, Path(logs)
+        finally:
+            stack.stop()
+
+
+def load() -> list[float]:
+    """Return the load averages of 1, 5 and 15 minutes."""
+    return [round(value, 2) for value in os.getloadavg()]
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the value below which a share of the values lies (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]
