@@ -43,8 +43,7 @@ def rows_copy(
     names = ", ".join(f'"{name}"' for name in columns)
     fields = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     values = ", ".join((convert or {}).get(name, f'"{name}"') for name in columns)
-    connection.ensure_connection()
-    _know_vectors(connection.connection)  # before the cursor is made: it copies the connection's types
+    vectors_register()
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE {stage} ({fields}) ON COMMIT DROP")
         for name, kind in columns.items():
@@ -60,6 +59,9 @@ def rows_copy(
     return inserted
 
 
-def _know_vectors(raw: Any) -> None:
+def vectors_register() -> None:
+    """Teach the connection pgvector's types; before a cursor is made, which copies what the connection knows."""
+    connection.ensure_connection()
+    raw: Any = connection.connection
     if raw.adapters.types.get("sparsevec") is None:
         register_vector(raw)

@@ -14,9 +14,8 @@ import numpy as np
 from django.db import connection
 from django.db.models import F
 from pgvector import SparseVector
-from pgvector.psycopg import register_vector
 
-from apps.collections.bulk import rows_copy
+from apps.collections.bulk import rows_copy, vectors_register
 from apps.collections.ingestion.identifiers import identifier_lexemes
 from apps.collections.lexical import K1, SPARSE_DIMS, B, tf_weights, tokenise
 from apps.collections.models import Chunk, ChunkTerms, Collection, TermFrequency
@@ -144,8 +143,8 @@ def weights_rescale(*, collection: Collection, average: float) -> None:
     collection.save(update_fields=["average_length"])
     if not old:
         return
+    vectors_register()
     with connection.cursor() as cursor:
-        register_vector(cursor.connection)
         cursor.execute(
             "SELECT chunk_id, length, weights FROM collections_chunkterms WHERE collection_id = %s",
             [collection.pk],

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from apps.collections import selectors, services
+from apps.collections import selectors, services, terms
 from apps.collections.models import Chunk, ChunkTerms, Collection, Document, Embedding
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -74,6 +74,20 @@ def test_statistics_are_exact_when_documents_come_and_go_at_once(
             document.refresh_from_db()
             document.collection = collection
             assert selectors.document_ledger(actor=actor, document=document).agrees
+
+
+def test_weights_are_rewritten_on_a_connection_that_was_just_opened(
+    cast: Cast, collection: Collection
+) -> None:
+    """A worker that takes over at the index stage has never sent or read a vector on its connection."""
+    with tenant_scope(cast.tenant.pk):
+        ingest(cast, collection, "a.md", LAMPS)
+        before = ChunkTerms.objects.order_by("pk")[0].weights.values()
+        connection.close()
+        with transaction.atomic():
+            locked = Collection.objects.select_for_update().get(pk=collection.pk)
+            terms.weights_rescale(collection=locked, average=locked.average_length * 3)
+        assert ChunkTerms.objects.order_by("pk")[0].weights.values() != before
 
 
 def test_nothing_is_left_when_the_collection_goes_in_the_middle_of_the_work(
