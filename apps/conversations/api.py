@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers, status
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -184,20 +184,11 @@ class RunStopView(TenantAPIView):
         return Response(RunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
 
-class EventStreamRenderer(BaseRenderer):
-    """Lets clients ask for ``text/event-stream``; the view makes the stream itself, errors come as JSON."""
+class EventStreamRenderer(JSONRenderer):
+    """Lets clients ask for ``text/event-stream``: the view makes the stream itself, and errors stay JSON by name too."""
 
     media_type = EVENT_STREAM
     format = "sse"
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        rendered: bytes = JSONRenderer().render(data, "application/json", renderer_context)
-        return rendered
 
 
 class RunEventsView(TenantAPIView):
@@ -231,6 +222,15 @@ class RunEventsView(TenantAPIView):
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Name an error what it is: JSON, whatever the client hoped for."""
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if isinstance(final, Response):
+            final.content_type = JSONRenderer.media_type
+        return final
 
 
 class ModelsView(TenantAPIView):

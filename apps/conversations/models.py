@@ -27,6 +27,10 @@ class Conversation(TenantModel):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     title = models.CharField(max_length=200, blank=True)
     model = models.CharField(max_length=120)
+    searches_all = models.BooleanField(
+        default=True,
+        help_text="Every collection, later ones too. A chosen one that is deleted does not widen the search.",
+    )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 

@@ -102,17 +102,16 @@ def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[i
 
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
-    """Return the collections a conversation searches that the actor may read now; none chosen means all."""
+    """Return the collections a conversation searches that the actor may read now (None: all there are)."""
     actor.require("collection.read")
     rows = Collection.objects.visible_to(actor).select_related("space").order_by("name")
-    if conversation is None:
+    if conversation is None or conversation.searches_all:
         return list(rows)
-    chosen = scope_pks(conversation)
-    return list(rows.filter(pk__in=chosen) if chosen else rows)
+    return list(rows.filter(pk__in=scope_pks(conversation)))
 
 
 def scope_pks(conversation: Conversation) -> list[int]:
-    """Return the ids of the chosen collections, empty for all."""
+    """Return the ids of the chosen collections."""
     return list(conversation.scope.values_list("collection_id", flat=True))
 
 

@@ -56,7 +56,11 @@ def conversation_create(
     model = _model(tenant, model)
     with transaction.atomic():
         conversation = Conversation.objects.create(
-            tenant=tenant, user_id=actor.user_id, model=model, title=_title_checked(title)
+            tenant=tenant,
+            user_id=actor.user_id,
+            model=model,
+            title=_title_checked(title),
+            searches_all=not chosen,
         )
         _scope_write(tenant, conversation, chosen)
         audit_record(tenant=tenant, actor=actor, action="conversation.create", object=conversation)
@@ -107,6 +111,8 @@ def scope_set(
         row = _locked(actor, conversation.pk)
         row.scope.all().delete()
         _scope_write(tenant, row, chosen)
+        row.searches_all = not chosen
+        row.save(update_fields=["searches_all"])
         audit_record(
             tenant=tenant,
             actor=actor,

@@ -234,12 +234,22 @@ def _composer(request: TenantRequest, conversation: Conversation | None) -> dict
         ],
         "model": kept if kept in ids else selectors.model_default(models),
         "collections": collections,
-        "chosen": [c for c in collections if c["is_chosen"]],
+        "chosen": _chosen(conversation, collections),
         "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
         "client_id": uuid.uuid4(),
         "post_url": url,
         "can_write": request.actor.can("conversation.write"),
     }
+
+
+def _chosen(
+    conversation: Conversation | None, collections: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what the label of the scope names; empty for all."""
+    chosen = [c for c in collections if c["is_chosen"]]
+    if conversation is not None and not conversation.searches_all and not chosen:
+        return [{"name": "No collection (the chosen ones are deleted)"}]
+    return chosen
 
 
 def _client_id(request: HttpRequest) -> uuid.UUID:

@@ -19,6 +19,7 @@ from apps.conversations import selectors, services, tasks
 from apps.conversations.models import Conversation, Message, Turn
 from apps.conversations.tasks import history_of
 from basics.errors import Conflict, Denied, Invalid, Missing
+from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
 from jobs.sweeper import sweep
 from runs.models import Run, RunStatus, ToolCall
@@ -351,3 +352,53 @@ def test_key_without_a_person_cannot_converse(cast: Cast) -> None:
     key = replace(cast.actor("member"), kind="api_key", user_id=None, api_key_id=1)
     with tenant_scope(cast.tenant.pk), pytest.raises(Denied):
         services.conversation_create(tenant=cast.tenant, actor=key)
+
+
+async def test_search_does_not_widen_when_the_chosen_collection_is_deleted(
+    cast: Cast, library: Library, found: list[Any], lane_threads: Executor, monkeypatch: Any
+) -> None:
+    chosen = await sync_to_async(make_library)(cast, "Chosen", "chosen.txt", ("Some words here.",))
+    turn = await sync_to_async(ask)(cast)
+
+    def choose_and_delete() -> None:
+        with tenant_scope(cast.tenant.pk):
+            services.scope_set(
+                tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation,
+                collections=[chosen.collection.pk],
+            )  # fmt: skip
+            chosen.collection.delete()
+
+    await sync_to_async(choose_and_delete)()
+    script = [calls(call("search_documents", query="x")), says("Nothing.")]
+    await answer(turn, lane_threads, monkeypatch, script)
+    assert found == []
+    with tenant_scope(cast.tenant.pk):
+        row = await sync_to_async(ToolCall.objects.get)()
+    assert "no collection to search" in row.content
+
+
+async def test_worker_gives_up_quietly_when_the_conversation_is_deleted_under_it(
+    cast: Cast, lane_threads: Executor, monkeypatch: Any
+) -> None:
+    turn = await sync_to_async(ask)(cast)
+    provider = ScriptedProvider([hangs(after="As far as ")])
+    monkeypatch.setattr(tasks, "provider_for", lambda tenant, model: provider)
+    job = await sync_to_async(job_of)(turn)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+
+    def delete() -> None:
+        with tenant_scope(cast.tenant.pk):
+            services.conversation_delete(
+                tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation
+            )
+
+    with tenant_scope(cast.tenant.pk):
+        work = asyncio.create_task(tasks.turn_run(ctx, **job.payload))
+        await until(turn.run, "text")
+        await sync_to_async(delete)()
+        with pytest.raises(LeaseLost):
+            await asyncio.wait_for(work, 2)
+        assert provider.open_streams == 0
+        again = await sync_to_async(take)(job, "w2", lane_threads)
+        await tasks.turn_run(again, **job.payload)  # nothing left to do
+        assert not await sync_to_async(Run.objects.exists)()
