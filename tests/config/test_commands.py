@@ -1,0 +1,217 @@
+"""The operator's commands: what they print, what they leave behind, how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from apps.collections.models import Collection, Document
+from config import demo, doctor, env
+from jobs.models import Job, Worker
+from tenancy.database.base import as_login_role
+from tenancy.models import ApiKey, Membership, Tenant, User
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.selectors import api_key_authenticate
+from tests.cast import Cast
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def output(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+# --- keys and workspaces -----------------------------------------------------------------------
+
+
+def test_printed_key_works_and_acts_for_the_owner(cast: Cast):
+    found = json.loads(
+        output(
+            "api_key_create",
+            "--tenant",
+            cast.tenant.slug,
+            "--scopes",
+            "search.run,collection.*",
+            "--json",
+            "--expires-days",
+            "2",
+        )
+    )
+    authenticated = api_key_authenticate(key=found["key"])
+    assert authenticated is not None
+    assert authenticated[1].user_id == cast.user("owner").pk
+    assert found["expires_at"] > timezone.now().isoformat()
+    plain = output("api_key_create", "--tenant", cast.tenant.slug, "--scopes", "search.run")
+    assert api_key_authenticate(key=plain.strip()) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--tenant", "nobody", "--scopes", "search.run"], "no workspace"),
+        (["--scopes", "everything"], "unknown scope"),
+        (["--scopes", ""], "at least one scope"),
+        (["--scopes", "search.run", "--expires-days", "-1"], "expired already"),
+        (["--scopes", "search.run", "--user", "x@example.org"], "no member"),
+    ],
+)
+def test_key_is_refused_in_words(cast: Cast, arguments: list[str], reason: str):
+    if "--tenant" not in arguments:
+        arguments = ["--tenant", cast.tenant.slug, *arguments]
+    with pytest.raises(CommandError, match=reason):
+        output("api_key_create", *arguments)
+    with tenant_scope(cast.tenant.pk):
+        assert not ApiKey.objects.exists()
+
+
+def test_key_for_a_viewer_is_refused(cast: Cast):
+    with pytest.raises(CommandError):
+        output("api_key_create", "--tenant", cast.tenant.slug, "--scopes", "search.run", "--user", cast.user("viewer").email)  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_workspace_is_made_with_its_owner():
+    found = json.loads(
+        output(
+            "tenant_create",
+            "--name",
+            "New",
+            "--slug",
+            "new",
+            "--owner",
+            "Boss@example.org",
+            "--json",
+        )
+    )
+    boss = User.objects.get(email="boss@example.org")
+    assert boss.check_password(found["password"])
+    with platform_scope():
+        assert Membership.objects.get(user=boss).role == "owner"
+    again = json.loads(
+        output(
+            "tenant_create", "--name", "2", "--slug", "two", "--owner", "boss@example.org", "--json"
+        )
+    )
+    assert again["password"] is None
+
+
+@pytest.mark.django_db
+def test_refused_workspace_leaves_no_account():
+    Tenant.objects.create(slug="taken", name="x")
+    with pytest.raises(CommandError, match="taken"):
+        output("tenant_create", "--name", "x", "--slug", "taken", "--owner", "new@example.org")
+    assert not User.objects.filter(email="new@example.org").exists()
+
+
+# --- demo ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_demo_is_seeded_once_and_its_tenants_are_apart(settings, tmp_path: Path):
+    settings.DATA_DIR = tmp_path
+    first = output("seed_demo")
+    assert demo.demo_password(tmp_path) in first
+    again = output("seed_demo")
+    assert "being ingested" not in again
+    assert demo.demo_password(tmp_path) in again
+    kept = tmp_path / "demo_password"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    for workspace in demo.WORKSPACES:
+        tenant = Tenant.objects.get(slug=workspace.slug)
+        with tenant_scope(tenant.pk):
+            assert Collection.objects.get().name == workspace.collection
+            assert sorted(d.name for d in Document.objects.all()) == sorted(workspace.files)
+            assert Job.objects.count() == len(workspace.files)
+    assert User.objects.get(email=demo.EMAIL).check_password(demo.demo_password(tmp_path))
+
+
+@pytest.mark.django_db
+def test_demo_does_not_bring_back_what_people_deleted(settings, tmp_path: Path):
+    settings.DATA_DIR = tmp_path
+    output("seed_demo")
+    with platform_scope():
+        Document.objects.all().delete()
+    output("seed_demo")
+    with platform_scope():
+        assert not Document.objects.exists()
+
+
+def test_demo_documents_are_small_and_their_sources_named():
+    sources = (demo.FOLDER / "SOURCES.md").read_text()
+    files = [p for p in demo.FOLDER.iterdir() if p.name != "SOURCES.md"]
+    assert {p.name for p in files} == {name for w in demo.WORKSPACES for name in w.files}
+    assert all(f"`{p.name}`" in sources for p in files)
+    assert sum(p.stat().st_size for p in files) < 1_000_000
+
+
+# --- doctor --------------------------------------------------------------------------------------
+
+
+def examine() -> dict[str, Any]:
+    return {check.name: check for check in doctor.examine()}
+
+
+@pytest.mark.django_db
+def test_doctor_finds_the_parts_well(settings, tmp_path: Path):
+    settings.DATA_DIR = tmp_path
+    Worker.objects.create(name="w")
+    found = examine()
+    assert set(found) == {
+        *("database", "postgres", "vector", "walls", "migrations", "queue", "worker"),
+        *("embedder", "models", "disk", "data directory"),
+    }
+    bad = {name for name, check in found.items() if not check.ok}
+    assert bad <= {"embedder"}, "only the model may not be prepared in a fresh folder"
+    assert "embedder_prepare" in found["embedder"].fix
+
+
+@pytest.mark.django_db
+def test_doctor_finds_a_fallen_wall():
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE collections_chunk NO FORCE ROW LEVEL SECURITY")
+        cursor.execute("DROP POLICY tenant_isolation ON runs_run")
+    found = examine()["walls"]
+    assert not found.ok
+    assert "collections_chunk" in found.detail
+    assert "runs_run" in found.detail
+
+
+@pytest.mark.django_db
+def test_doctor_finds_secrets_that_others_can_read(settings, tmp_path: Path):
+    settings.DATA_DIR = tmp_path
+    (tmp_path / "secret_key").write_text("x")
+    os.chmod(tmp_path / "secret_key", 0o644)
+    found = examine()["data directory"]
+    assert not found.ok
+    assert "chmod 600" in found.fix
+
+
+@pytest.mark.django_db
+def test_doctor_ends_with_one_and_says_what_to_do():
+    Worker.objects.create(name="w", seen_at=timezone.now() - timedelta(hours=1))
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor", "--json", stdout=out)
+    assert ended.value.code == 1
+    report = json.loads(out.getvalue())
+    assert report["ok"] is False
+    (worker,) = [c for c in report["checks"] if c["name"] == "worker"]
+    assert worker["fix"]
+    with pytest.raises(SystemExit):
+        call_command("doctor", stdout=out)
+
+
+def test_committed_env_example_is_current():
+    assert (ROOT / ".env.example").read_text() == env.example(), "run: manage.py env_example > .env.example"  # fmt: skip

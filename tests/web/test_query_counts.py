@@ -1,0 +1,88 @@
+"""How many database queries each main page costs: the committed numbers, with few rows and with many.
+
+A page that asks more or less than its number, or whose number grows with the rows, fails. After a change that is meant to cost
+(or save) queries, set the number in query_counts.json in the same commit.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from tenancy.services import api_key_create, invite_create
+from tests.factories import actor_of, make_member
+from tests.permissions.world import Side, make_row
+
+BASELINE = Path(__file__).with_name("query_counts.json")
+COUNTS: dict[str, int] = json.loads(BASELINE.read_text())
+MANY = 12
+
+
+@pytest.fixture
+def side(db: None) -> Side:
+    return Side()
+
+
+def populate(side: Side, times: int) -> None:
+    """Add rows of everything that the pages list."""
+    from apps.collections.models import Collection, Document
+    from apps.conversations.models import Conversation
+
+    owner, tenant = side.user("owner"), side.tenant
+    actor = actor_of(side.people["owner"])
+    collection = side.row("collections.Collection", "owner")
+    for number in range(times):
+        make_member(tenant, "viewer")
+        make_row(Collection, tenant, owner)
+        make_row(Document, tenant, owner, collection=collection, status="ready")
+        make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
+        api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
+        invite_create(
+            tenant=tenant,
+            actor=actor,
+            email=f"i{number}.{tenant.pk}@example.org",
+            role="viewer",
+            link_for=str,
+        )
+
+
+def cost(side: Side, name: str) -> int:
+    """Return the queries of one GET by the owner."""
+    if name.startswith("api:"):
+        url, headers = reverse(name), {"X-Tenant": side.tenant.slug}
+    elif name.startswith("admin:"):
+        url, headers = reverse(name), {}
+    else:
+        args: list[Any] = [side.tenant.slug]
+        if name in {"collections:detail", "collections:chunks", "collections:search"}:
+            args.append(side.row("collections.Collection", "owner").pk)
+        if name == "collections:document":
+            document = side.row("collections.Document", "owner")
+            args += [document.collection_id, document.pk]
+        if name == "conversations:detail":
+            args.append(side.row("conversations.Conversation", "owner").pk)
+        url, headers = reverse(name, args=args), {}
+    client = Client()
+    client.force_login(side.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(url, headers=headers)
+    assert response.status_code == 200
+    return len(queries)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_page_costs_its_number_of_queries_however_many_rows(name: str, side: Side):
+    side.row("collections.Chunk", "owner")
+    populate(side, 1)
+    few = cost(side, name)
+    populate(side, MANY)
+    many = cost(side, name)
+    assert few == many, "the page asks once for each row"
+    assert many == COUNTS[name], f"was {COUNTS[name]}, is {many}: see the top of this file"
