@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from apps.conversations import services
 from apps.conversations.models import Conversation, Turn
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -196,8 +197,6 @@ def test_page_of_a_long_conversation_needs_few_queries(
     cast: Cast, django_assert_max_num_queries: Any
 ) -> None:
     first = ask(cast)
-    from apps.conversations import services
-
     with tenant_scope(cast.tenant.pk):
         for _ in range(5):
             services.turn_stop(tenant=cast.tenant, actor=cast.actor("member"), turn=_last(first))
@@ -274,3 +273,15 @@ async def test_rest_streams_events_to_a_client_that_asks_for_them(
     assert response.status_code == 200
     got = messages(b"".join([piece async for piece in response.streaming_content]))
     assert [event for _, event, _ in got] == ["text", "finished", "end"]
+
+
+def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any) -> None:
+    turn = ask(cast)
+    client = client_of(cast, "member")
+    client.post(url("run-stop", cast, turn.conversation_id, turn.run_id))
+    form = {"text": "Why?", "client_id": str(uuid.uuid4())}
+    with django_assert_max_num_queries(
+        18
+    ):  # the way to the first text begins here: add none lightly
+        sent = client.post(url("turn-create", cast, turn.conversation_id), form, headers=HTMX)
+    assert sent.status_code == 200
