@@ -209,16 +209,21 @@ def email_settings(url: str) -> dict[str, Any]:
 
 
 def logging_settings(level: str, style: str) -> dict[str, Any]:
-    """Return Django's LOGGING: one line an event on standard error, JSON where a machine reads it."""
+    """Return Django's LOGGING, and send structlog there: one line an event on standard error, JSON for machines."""
     import structlog
 
-    shared = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.stdlib.ExtraAdder(),
-    ]
+    shared = _log_processors()
+    # Our own loggers end in the standard library's too: one level, one format, one place.
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
     if style == "json":
         final: list[Any] = [
             structlog.processors.format_exc_info,
@@ -253,3 +258,15 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
         },
     }
+
+
+def _log_processors() -> list[Any]:
+    import structlog
+
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.ExtraAdder(),
+    ]
