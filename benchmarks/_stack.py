@@ -27,14 +27,14 @@ def database() -> Iterator[None]:
     """Make an empty, migrated database for this process, on the server of DATABASE_URL or on an embedded one."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groundwork-benchmark-"))
-        os.environ["GROUNDWORK_DATA_DIR"] = folder
+        os.environ.setdefault("GROUNDWORK_DATA_DIR", folder)
         os.environ.setdefault("GROUNDWORK_SECRET_KEY", "benchmark" * 8)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
         url = os.environ.get("DATABASE_URL")
         if not url:
             from config.embedded import EmbeddedPostgres
 
-            server = EmbeddedPostgres(Path(folder))
+            server = EmbeddedPostgres(Path(folder) / "database")
             server.start()
             stack.callback(server.stop)
             url = server.url
@@ -80,20 +80,20 @@ def model_server() -> Iterator[str]:
 
 @contextlib.contextmanager
 def product(models: str, **env: str) -> Iterator[tuple]:
-    """Run web server and worker with these fake models; yields (Stack, folder of logs)."""
+    """Run web server and worker with these fake models, which this process knows too; yields (Stack, log folder)."""
     from tests.servers import Stack
 
     with (
         tempfile.TemporaryDirectory(prefix="groundwork-logs-") as logs,
         model_server() as url,
     ):
+        os.environ["GROUNDWORK_COMPATIBLE_BASE_URL"] = url
+        os.environ["GROUNDWORK_COMPATIBLE_MODELS"] = models
         stack = Stack(
             Path(logs),
             DJANGO_SETTINGS_MODULE=os.environ["DJANGO_SETTINGS_MODULE"],
             DATABASE_URL=os.environ["DATABASE_URL"],
             GROUNDWORK_JOB_LEASE_S="30",
-            GROUNDWORK_COMPATIBLE_BASE_URL=url,
-            GROUNDWORK_COMPATIBLE_MODELS=models,
             **env,
         )
         try:
