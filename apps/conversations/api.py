@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.http import StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -223,9 +222,7 @@ class RunEventsView(TenantAPIView):
         response["X-Accel-Buffering"] = "no"
         return response
 
-    def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Name an error what it is: JSON, whatever the client hoped for."""
         final = super().finalize_response(request, response, *args, **kwargs)
         if isinstance(final, Response):
