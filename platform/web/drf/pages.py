@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rest_framework import pagination
+from typing import Any
+
+from rest_framework import exceptions, pagination
+from rest_framework.request import Request
 
 
 class Pagination(pagination.CursorPagination):
@@ -12,3 +15,12 @@ class Pagination(pagination.CursorPagination):
     max_page_size = 200
     page_size_query_param = "page_size"
     ordering = "-pk"
+
+    def decode_cursor(self, request: Request) -> Any:
+        """Return the position that ``?cursor=`` names; one that was not made here is bad input, not a missing page."""
+        try:
+            return super().decode_cursor(request)
+        except exceptions.NotFound:
+            raise exceptions.ValidationError(
+                {"cursor": ["Use the cursor of a next or previous link."]}
+            ) from None

@@ -28,6 +28,8 @@ _COMMON = {
     "401": "No key or session, or one that is not valid.",
     "403": "The key's scopes or the person's role do not allow this.",
     "404": "No such object in this workspace.",
+    "409": "Its state, or that of another object, does not allow this now.",
+    "413": "The body is larger than this server takes.",
 }
 
 
@@ -68,10 +70,20 @@ def document_errors(result: dict[str, Any], generator: Any, request: Any, public
                 continue
             responses = operation["responses"]
             for status, description in _COMMON.items():
-                if status == "404" and "{" not in path:
+                if not _can_happen(status, path, method, operation):
                     continue
                 responses.setdefault(status, {"description": description, "content": content})
             for answer in responses.values():
                 answer.setdefault("description", "")
             operation["responses"] = dict(sorted(responses.items()))
     return result
+
+
+def _can_happen(status: str, path: str, method: str, operation: dict[str, Any]) -> bool:
+    """Tell whether an error makes sense on an operation: reads without an id find something or nothing."""
+    is_read = method == "get"
+    return {
+        "404": "{" in path or not is_read,
+        "409": not is_read,
+        "413": "requestBody" in operation,
+    }.get(status, True)
