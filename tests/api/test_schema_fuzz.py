@@ -1,0 +1,109 @@
+"""schemathesis: whatever the OpenAPI schema allows, and what it forbids, gets an answer the schema knows, never a 500."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import Failure, FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.api.conftest import Api
+
+pytestmark = pytest.mark.servers
+
+CHECKS: list[Any] = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+EXAMPLES = 25  # per operation and mode
+ANSWER_S = 20
+
+
+def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(api: Api) -> None:
+    schema = schemathesis.openapi.from_url(f"{api.url}/api/schema/?format=json")
+    schema.config.update(base_url=api.url)
+    session = requests.Session()
+    session.headers["Authorization"] = f"Bearer {api.key}"
+    problems: dict[str, str] = {}
+    statuses: Counter[tuple[str, int]] = Counter()
+    slowest: dict[str, float] = {}
+    operations = [found.ok() for found in schema.get_all_operations()]
+    for label, operation in ((o.label, o) for o in operations):
+        # OpenAPI 3.0 has no words for the events of a stream; schemathesis would read "string" as one event.
+        checks = [
+            c for c in CHECKS if "events" not in label or c is not response_schema_conformance
+        ]
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            name = f"{label} ({mode.value})"
+
+            def examine(
+                case: Case, real: bool, name: str = name, checks: list[Any] = checks
+            ) -> None:
+                if real:
+                    _aim(case, api)
+                began = time.monotonic()
+                response = case.call(session=session, timeout=ANSWER_S)
+                slowest[name] = max(slowest.get(name, 0), time.monotonic() - began)
+                statuses[name, response.status_code] += 1
+                try:
+                    case.validate_response(response, checks=checks)
+                except (Failure, FailureGroup) as failure:
+                    causes = getattr(failure, "exceptions", [failure])
+                    for cause in causes:
+                        key = f"{name}: {type(cause).__name__} {response.status_code}"
+                        problems.setdefault(key, f"{cause}\n{case.as_curl_command()}"[:1500])
+
+            _run(operation.as_strategy(generation_mode=mode), examine)
+    for (name, status), count in sorted(statuses.items()):
+        print(f"{name:60} {status} x{count}  slowest {slowest[name]:.2f} s")  # noqa: T201
+    assert not problems, "\n\n".join(f"{key}\n{text}" for key, text in problems.items())
+    succeeded = {name.rsplit(" ", 1)[0] for (name, status) in statuses if status < 300}
+    missed = {operation.label for operation in operations} - succeeded
+    assert not missed, f"never answered with success, so hardly tested: {missed}"
+
+
+def _run(cases: st.SearchStrategy[Case], examine: Any) -> None:
+    @seed(20260101)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=cases, real=st.sampled_from([True, True, True, False]))
+    def run(case: Case, real: bool) -> None:
+        examine(case, real)
+
+    try:
+        run()
+    except Exception as error:
+        if (
+            type(error).__name__ != "Unsatisfiable"
+        ):  # an operation without input has nothing wrong to send
+            raise
+
+
+def _aim(case: Case, api: Api) -> None:
+    """Point a request at rows that exist, so that it gets past the 404."""
+    ids = api.ids[""] | api.ids.get(case.operation.label, {})
+    kind = case.path.split("/")[3]
+    for name in case.path_parameters or {}:
+        case.path_parameters[name] = ids[name if name in ids else kind]
