@@ -103,6 +103,7 @@ class RunFinished:
         retryable: whether running again from the journal may succeed (failed runs only).
         data: ``cost_usd`` (None when the price is unknown) and ``notes``, a list of sentences worth showing.
         tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
+        output: with ``run_loop(output=...)``, the checked value of a completed run.
         pending: when parked, the calls that wait for a decision.
         step: the last step of the run.
     """
@@ -119,6 +120,7 @@ class RunFinished:
     step: int = 0
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     pending: tuple[PendingCall, ...] = ()
+    output: Any = None
 
 
 ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished

@@ -31,6 +31,7 @@ class Limits:
             not run).
         failure_warn, failure_stop: failures of one tool in a row for the same.
         max_retries: further attempts at one model call after a retryable provider error.
+        max_output_repairs: further turns for an answer that does not fit the schema asked for; on top of ``max_steps``.
         retry_min_s, retry_max_s: first and longest wait between attempts; ``Retry-After`` goes before both.
         final_seconds: seconds for the final answer once ``max_seconds`` have passed.
         request_timeout_s: seconds one model call may take when there is no ``max_seconds``.
@@ -55,6 +56,7 @@ class Limits:
     final_seconds: float = 30.0
     request_timeout_s: float = 600.0
     max_call_depth: int = 8
+    max_output_repairs: int = 2
 
     def __post_init__(self) -> None:
         for name in ("max_parallel_tools", "max_tool_output_chars", "repeat_stop", "failure_stop"):

@@ -22,6 +22,7 @@ from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.output import Output, request_structured
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
@@ -38,6 +39,9 @@ _NO_MORE_CALLS = Refusal("limit", "This call was not run: the run has met its li
 _FINAL_NOTICE = (
     "[This run has met its limit ({detail}). No more tools can be called. Answer now with what you have found, and say "
     "what is missing.]"
+)
+_REPAIR_NOTICE = (
+    "[Your answer does not have the form asked for: {problem}\nAnswer again, with the JSON only.]"
 )
 
 
@@ -61,6 +65,7 @@ def run_loop(
     run_blocking: BlockingRunner = run_in_thread,
     decisions: Mapping[str, Decision] | None = None,
     mock_tools: bool = False,
+    output: Output | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
@@ -81,6 +86,8 @@ def run_loop(
         profile: facts about the model; looked up by its name when None.
         run_blocking: runs the functions of blocking tools off the event loop.
         decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
+        output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
+            model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output".
         mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
 
     Yields:
@@ -100,7 +107,8 @@ def run_loop(
         user_key=user_key,
     )
     interrupter = Interrupter(stop)
-    spending = Spending(limits, profile or profile_for(provider.name, model))
+    profile = profile or profile_for(provider.name, model)
+    spending = Spending(limits, profile)
     turns = TurnRunner(
         provider=provider,
         limits=limits,
@@ -118,7 +126,7 @@ def run_loop(
         decisions=decisions or {},
         mock=mock_tools,
     )
-    run = _Run(template, toolset, limits, interrupter, spending, turns, calls)
+    run = _Run(template, toolset, limits, interrupter, spending, turns, calls, output, profile)
     return run.events(history, first_step, usage)
 
 
@@ -134,10 +142,13 @@ class _Run:
         spending: Spending,
         turns: TurnRunner,
         calls: CallRunner,
+        output: Output | None,
+        profile: Profile,
     ) -> None:
         self.template, self.toolset, self.limits = template, toolset, limits
         self.interrupter, self.spending = interrupter, spending
-        self.turns, self.calls = turns, calls
+        self.turns, self.calls, self.output, self.profile = turns, calls, output, profile
+        self.repairs = 0  # Turns that were asked for because an answer did not fit ``output``.
         self.history: list[Message] = []
         self.step = 0
         self.limit = ""
@@ -159,6 +170,7 @@ class _Run:
         self.spending.begin(usage, turns)
         for turn in turns[:-1]:
             self.carried = self.carried + turn.text if turn.stop == "pause" else ""
+            self.repairs += _is_answer(turn)
         self.calls.accounts.count_past(own)
         self.interrupter.open()
         try:
@@ -184,7 +196,7 @@ class _Run:
         turn = self._resumed(open_turn)
         final = False
         if turn is not None:
-            final = self.step >= self.limits.max_steps
+            final = self.step - self.repairs >= self.limits.max_steps
         while True:
             if turn is None:
                 reserve = self._allowance()
@@ -227,10 +239,30 @@ class _Run:
                 bool(turn.tool_calls) and turn.stop not in ("refusal", "filter")
             )
             if final or not goes_on:
-                yield self._finished("completed", stop=turn.stop)
-                return
+                problem, value = self._checked_output()
+                if not problem or not _is_answer(turn):
+                    yield self._finished("completed", stop=turn.stop, output=value)
+                    return
+                if final or self.repairs >= self.limits.max_output_repairs:
+                    raise TurnFailed(
+                        "invalid_output",
+                        f"The answer does not have the form asked for: {problem}",
+                        retryable=True,
+                    )
+                self.repairs += 1
+                self.history.append(
+                    UserMessage(_REPAIR_NOTICE.format(problem=problem), notice=True)
+                )
+                yield StepReset("invalid_output", self.step)
             self._next_step(turn)
             turn, answered = None, {}
+
+    def _checked_output(self) -> tuple[str, Any]:
+        """Return what is wrong with the answer, "" for nothing, and its value."""
+        if self.output is None:
+            return "", None
+        value, problem = self.output.parse(self.carried + self.turns.text)
+        return problem, value
 
     def _resumed(self, open_turn: Turn | None) -> Turn | None:
         """Return the turn an earlier attempt ended in, when what follows it has not happened yet."""
@@ -256,7 +288,7 @@ class _Run:
         if self.interrupter.cause == "stop":
             raise Interrupted("stop")
         self._meet(self.calls.accounts.limit, self.calls.accounts.detail)
-        if self.step >= limits.max_steps:
+        if self.step - self.repairs >= limits.max_steps:
             self._meet("max_steps", f"{limits.max_steps} model turns were made")
         if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
             self._meet("max_seconds", f"{limits.max_seconds:g} s have passed")
@@ -279,7 +311,7 @@ class _Run:
         if final:
             messages.append(UserMessage(_FINAL_NOTICE.format(detail=self.detail), notice=True))
         now = asyncio.get_running_loop().time()
-        return replace(
+        request = replace(
             self.template,
             messages=messages,
             tools=self.toolset.specs(),
@@ -287,6 +319,9 @@ class _Run:
             max_output_tokens=reserve.max_output_tokens,
             timeout_s=self.limits.request_timeout_s if end is None else max(0.1, end - now),
         )
+        if self.output is None:
+            return request
+        return request_structured(request, self.output, self.profile)
 
     def _hard_deadline(self) -> float | None:
         """Return when even a final answer ends."""
@@ -322,6 +357,7 @@ class _Run:
         error_code: str = "",
         error_message: str = "",
         retryable: bool = False,
+        output: Any = None,
     ) -> RunFinished:
         pending = self.calls.pending if status == "parked" else []
         return RunFinished(
@@ -340,4 +376,10 @@ class _Run:
             step=self.step,
             tools=self.calls.accounts.figures,
             pending=tuple(pending),
+            output=output,
         )
+
+
+def _is_answer(turn: Turn) -> bool:
+    """Tell whether a turn is a complete answer; a refusal or a cut one has no form to check."""
+    return turn.stop == "end" and not turn.tool_calls

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.providers.base import ResponseSchema
 
 CONNECT_TIMEOUT_S: Final = 10.0
 
@@ -155,6 +156,11 @@ def is_strict_schema(schema: Mapping[str, Any]) -> bool:
     if "items" in schema:
         children.append(schema["items"])
     return all(isinstance(child, Mapping) and is_strict_schema(child) for child in children)
+
+
+def schema_fields(wanted: ResponseSchema) -> dict[str, Any]:
+    """Return a response schema as both wires of OpenAI write it."""
+    return {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
 
 
 def mapping(value: object) -> dict[str, Any]:

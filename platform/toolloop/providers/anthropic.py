@@ -154,8 +154,14 @@ class AnthropicProvider:
         # The API refuses thinking together with a forced call.
         if not forced:
             _add_thinking(body, profile, effort)
+        output: dict[str, Any] = {}
         if effort and profile.thinking == "adaptive":
-            body["output_config"] = {"effort": effort}
+            output["effort"] = effort
+        wanted = request.response_schema
+        if wanted is not None and wanted.strict:  # Any other schema is refused.
+            output["format"] = {"type": "json_schema", "schema": wanted.schema}
+        if output:
+            body["output_config"] = output
         temperature = request.options.get("temperature")
         if (
             temperature is not None

@@ -20,6 +20,22 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseSchema:
+    """The form a turn's text must have; adapters map it to what their provider calls structured output.
+
+    Attributes:
+        name: letters, digits, ``_`` and ``-``, at most 64.
+        schema: JSON Schema of type object.
+        strict: it is in the form that strict modes take. One that is not is sent only to providers that treat a schema
+            as a hint or take any.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    strict: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call to a model.
 
@@ -34,6 +50,7 @@ class ModelRequest:
         user_key: hashed identifier of the end user, "" for none.
         options: settings that only some models know (temperature, effort); adapters send what the model's
             profile allows and drop the rest.
+        response_schema: structured output, None for free text.
     """
 
     model: str
@@ -46,6 +63,7 @@ class ModelRequest:
     cache_key: str = ""
     user_key: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    response_schema: ResponseSchema | None = None
 
 
 class Provider(Protocol):

@@ -35,6 +35,7 @@ from toolloop.providers._common import (
     number,
     objects,
     raw_arguments,
+    schema_fields,
     string,
     timed_out,
 )
@@ -146,6 +147,9 @@ class CompatibleProvider:
                 body["parallel_tool_calls"] = True
         if request.max_output_tokens is not None:
             body[self._max_tokens_field or profile.max_tokens_field] = request.max_output_tokens
+        if request.response_schema is not None:
+            form = schema_fields(request.response_schema)
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         temperature = request.options.get("temperature")
         if temperature is not None and profile.allows_temperature(None):
             body["temperature"] = temperature

@@ -188,6 +188,9 @@ class GoogleProvider:
             elif effort in profile.efforts:
                 thinking["thinkingBudget"] = _THINKING_BUDGETS[str(effort)]
             config["thinkingConfig"] = thinking
+        if request.response_schema is not None:
+            config["responseMimeType"] = "application/json"
+            config["responseJsonSchema"] = request.response_schema.schema
         if config:
             body["generationConfig"] = config
         return body

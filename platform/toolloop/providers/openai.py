@@ -30,6 +30,7 @@ from toolloop.providers._common import (
     objects,
     raw_arguments,
     require_key,
+    schema_fields,
     string,
     wire_id,
 )
@@ -125,6 +126,9 @@ class OpenAIProvider:
             body["tool_choice"] = _tool_choice(request, profile)
             if profile.parallel_tool_calls:
                 body["parallel_tool_calls"] = True
+        if request.response_schema is not None:
+            form = {"type": "json_schema", **schema_fields(request.response_schema)}
+            body["text"] = {"format": form}
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = _capped(request.max_output_tokens, profile)
         if request.cache_key:

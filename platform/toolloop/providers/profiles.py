@@ -46,6 +46,7 @@ class Profile:
         forced_tool_choice: "required" is accepted; otherwise it becomes "auto".
         max_tokens_field: name of the output limit on the chat completions wire.
         prices: tiers, smallest ``above_tokens`` first; empty when unknown.
+        structured_output: whether a schema for the answer can be sent, and whether beside tools.
     """
 
     context_window: int | None = None
@@ -60,6 +61,7 @@ class Profile:
     forced_tool_choice: bool = True
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     prices: tuple[Prices, ...] = ()
+    structured_output: Literal["always", "without_tools", "never"] = "always"
 
     def allows_temperature(self, effort: str | None) -> bool:
         """Tell whether ``temperature`` may be sent together with this effort."""
@@ -119,7 +121,7 @@ _O_SERIES: Final = replace(
 _GPT_4: Final = Profile(128_000, 16_384, temperature="always", strict_tools=True)
 _GPT_4_1: Final = replace(_GPT_4, context_window=1_047_576, max_output_tokens=32_768)
 
-_ANTHROPIC_DEFAULT: Final = Profile(forced_tool_choice=False)
+_ANTHROPIC_DEFAULT: Final = Profile(forced_tool_choice=False, structured_output="never")
 _CLAUDE_4_5: Final = Profile(
     200_000,
     64_000,
@@ -131,15 +133,16 @@ _CLAUDE_4_6: Final = Profile(200_000, 64_000, efforts=_CLAUDE_EFFORTS, thinking=
 _CLAUDE_5: Final = replace(_CLAUDE_4_6, context_window=1_000_000, max_output_tokens=128_000)
 _CLAUDE_5_5: Final = replace(_CLAUDE_5, forced_tool_choice=False)
 
-_GOOGLE_DEFAULT: Final = Profile()
+_GOOGLE_DEFAULT: Final = Profile(structured_output="without_tools")
 _GEMINI_2_5: Final = Profile(
     1_048_576,
     65_536,
     temperature="always",
     efforts=("low", "medium", "high"),
     thinking="budget",
+    structured_output="without_tools",
 )
-_GEMINI_3: Final = replace(_GEMINI_2_5, thinking="level")
+_GEMINI_3: Final = replace(_GEMINI_2_5, thinking="level", structured_output="always")
 
 _XAI_DEFAULT: Final = Profile(encrypted_reasoning=True)
 _GROK_REASONING: Final = Profile(
@@ -160,7 +163,7 @@ _DEFAULTS: Final[dict[str, Profile]] = {
     "google": _GOOGLE_DEFAULT,
     "xai": _XAI_DEFAULT,
     "compatible": _COMPATIBLE_DEFAULT,
-    "extractive": Profile(prices=(Prices(0.0, 0.0),)),
+    "extractive": Profile(prices=(Prices(0.0, 0.0),), structured_output="never"),
     "scripted": Profile(temperature="always", prices=(Prices(0.0, 0.0),)),
 }
 
@@ -202,8 +205,8 @@ _ROWS: Final[dict[tuple[str, str], Profile]] = {
     ("openai", "o3"): replace(_O_SERIES, prices=(Prices(2.0, 8.0, 0.50),)),
     ("openai", "o3-mini"): _O_SERIES,
     ("openai", "o4-mini"): replace(_O_SERIES, prices=(Prices(1.10, 4.40, 0.275),)),
-    ("openai", "gpt-3.5"): Profile(16_385, 4_096, temperature="always"),
-    ("openai", "gpt-4"): Profile(8_192, 4_096, temperature="always"),
+    ("openai", "gpt-3.5"): Profile(16_385, 4_096, temperature="always", structured_output="never"),
+    ("openai", "gpt-4"): Profile(8_192, 4_096, temperature="always", structured_output="never"),
     ("openai", "gpt-4.1"): replace(_GPT_4_1, prices=(Prices(2.0, 8.0, 0.50),)),
     ("openai", "gpt-4.1-mini"): replace(_GPT_4_1, prices=(Prices(0.40, 1.60, 0.10),)),
     ("openai", "gpt-4.1-nano"): replace(_GPT_4_1, prices=(Prices(0.10, 0.40, 0.025),)),

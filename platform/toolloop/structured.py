@@ -1,0 +1,113 @@
+"""One question, one answer of a given form: the loop without tools, for callers that want a value and no events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolloop.errors import ToolloopError
+from toolloop.events import RunFinished
+from toolloop.limits import Limits
+from toolloop.loop import run_loop
+from toolloop.messages import Message, Usage, UserMessage
+from toolloop.output import Output, clean_json, extract_json, output_of
+from toolloop.providers.base import Provider
+from toolloop.providers.profiles import Profile
+from toolloop.tools.toolset import Toolset
+
+__all__ = [
+    "Generated",
+    "GenerationFailed",
+    "Output",
+    "clean_json",
+    "extract_json",
+    "generate",
+    "output_of",
+]
+
+
+class GenerationFailed(ToolloopError):
+    """There is no usable answer.
+
+    Attributes:
+        code: of ``RunFinished.error_code``; "no_answer" when the model refused, was filtered or cut off.
+        usage: tokens that were spent all the same.
+    """
+
+    def __init__(self, message: str, code: str, *, retryable: bool, usage: Usage) -> None:
+        super().__init__(message)
+        self.code, self.retryable, self.usage = code, retryable, usage
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """An answer.
+
+    Attributes:
+        text: as the model wrote it.
+        value: the checked value; None when no form was asked for.
+        usage, cost_usd: of all attempts; the cost is None where the price is unknown.
+    """
+
+    text: str
+    value: Any
+    usage: Usage
+    cost_usd: float | None
+
+
+async def generate(
+    *,
+    provider: Provider,
+    model: str,
+    prompt: str | Sequence[Message],
+    output: type[Any] | Mapping[str, Any] | Output | None = None,
+    system: str = "",
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    options: Mapping[str, Any] | None = None,
+    cache_key: str = "",
+    user_key: str = "",
+    profile: Profile | None = None,
+) -> Generated:
+    """Ask a model once, with the loop's retries and limits.
+
+    Args:
+        provider: the caller closes it.
+        model: bare model name.
+        prompt: the question, or a history that ends in one.
+        output: pydantic model or JSON Schema of the answer; None for text. An answer that does not fit is sent back
+            ``limits.max_output_repairs`` times.
+        system, limits, options, cache_key, user_key, profile: as for ``run_loop``.
+
+    Raises:
+        GenerationFailed: when there is no answer of that form.
+        ConfigurationError: for an ``output`` that is no form.
+    """
+    form = None if output is None else output_of(output)
+    history = [UserMessage(prompt)] if isinstance(prompt, str) else list(prompt)
+    end: RunFinished | None = None
+    async for event in run_loop(
+        provider=provider,
+        model=model,
+        system=system,
+        history=history,
+        toolset=Toolset(),
+        limits=limits,
+        options=options,
+        cache_key=cache_key,
+        user_key=user_key,
+        profile=profile,
+        output=form,
+    ):
+        if isinstance(event, RunFinished):
+            end = event
+    if end is None:
+        raise RuntimeError("the loop ended without RunFinished")
+    if end.status != "completed":
+        raise GenerationFailed(
+            end.error_message, end.error_code, retryable=end.retryable, usage=end.usage
+        )
+    if form is not None and end.output is None:
+        text = f"The model gave no answer of the form asked for (it stopped with {end.stop!r})."
+        raise GenerationFailed(text, "no_answer", retryable=False, usage=end.usage)
+    return Generated(end.text, end.output, end.usage, end.data["cost_usd"])
