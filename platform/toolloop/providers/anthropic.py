@@ -85,7 +85,8 @@ class AnthropicProvider:
             base_url=url,
             max_retries=0,
             http_client=http_client,
-            open_telemetry=False,  # spans come from the loop, which knows what may be recorded
+            # Spans come from the loop, which knows what may be recorded; our trace ids are nobody else's business.
+            open_telemetry={"propagation": False, "traces": {"enabled": False}},
         )
 
     async def aclose(self) -> None:

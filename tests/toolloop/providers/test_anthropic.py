@@ -226,3 +226,21 @@ async def test_environment_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     await play(ANTHROPIC.provider(recorder), ANTHROPIC.request())
     assert recorder.requests[0].url.host == "api.anthropic.com"
     assert "token-of-the-platform" not in str(recorder.requests[0].headers.raw)
+
+
+async def test_no_span_is_made_by_the_sdk_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spans come from the loop; the SDK's own are on by default and would name models, ids and token counts."""
+    from anthropic import AsyncAnthropic
+
+    monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "true")
+    by_default = AsyncAnthropic(api_key=KEY)
+    provider: Any = ANTHROPIC.provider(Recorder())
+    try:
+        assert by_default.open_telemetry["traces"]["enabled"] is True
+        assert provider._client.open_telemetry["traces"]["enabled"] is False
+        assert provider._client.open_telemetry["propagation"] is False
+    finally:
+        await by_default.close()
+        await provider.aclose()
