@@ -11,7 +11,7 @@ from tenancy.models import Tenant, TenantModel
 
 
 def ids(*made: type[models.Model]) -> set[tuple[str, str]]:
-    return {(m.obj.__name__, m.id) for m in tenant_tables(None) if m.obj in made}
+    return {(m.obj.__name__, str(m.id)) for m in tenant_tables(None) if m.obj in made}
 
 
 def test_the_models_of_the_platform_pass():

@@ -125,3 +125,17 @@ def test_palette_offers_a_viewer_only_what_they_may_open(cast: Cast):
     assert "New conversation" in body
     for hidden in ("API keys", "Audit log", "Models", "New collection"):
         assert hidden not in body
+
+
+@pytest.mark.parametrize(
+    ("role", "shown"),
+    [("viewer", set()), ("member", {"members"}), ("admin", {"members", "models", "keys", "audit"})],
+)
+def test_navigation_leads_only_where_the_role_may_go(cast: Cast, role: str, shown: set[str]):
+    client = Client()
+    client.force_login(cast.user(role), "django.contrib.auth.backends.ModelBackend")
+    start = address(cast, "settings-members" if shown else "tenant-home")
+    page = client.get(start, follow=True).content.decode()
+    for name in ("members", "models", "keys", "audit"):
+        link = f'href="{address(cast, f"settings-{name}")}"'
+        assert (link in page) == (name in shown), name
