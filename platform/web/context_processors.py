@@ -7,27 +7,21 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from tenancy.actors import Actor
 from tenancy.selectors import membership_list
 
 _NAV = {"conversations": "chat", "collections": "collections"}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Return tenant, membership, actor, memberships (read only when a template looks) and the current section.
-
-    ``may`` holds the actor's rights for templates: ``{% if may.key_manage %}``.
-    """
+    """Return tenant, membership, actor, memberships (read only when a template looks) and the current section."""
     user: Any = getattr(request, "user", None)
-    actor: Actor | None = getattr(request, "actor", None)
     match = request.resolver_match
     namespace = match.namespace if match else ""
     name = match.url_name or "" if match else ""
     return {
         "tenant": getattr(request, "tenant", None),
         "membership": getattr(request, "membership", None),
-        "actor": actor,
-        "may": {action.replace(".", "_"): True for action in actor.actions} if actor else {},
+        "actor": getattr(request, "actor", None),
         "memberships": SimpleLazyObject(
             lambda: membership_list(user=user) if user and user.is_authenticated else []
         ),
