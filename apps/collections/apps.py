@@ -1,4 +1,7 @@
+from importlib import import_module
+
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class CollectionsConfig(AppConfig):
@@ -8,8 +11,17 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.collections import identifier_sql
+        from jobs.registry import before_fork
         from tenancy.walls import register_function
 
         register_function(
             identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES
         )
+        before_fork(_preload)
+
+
+def _preload() -> None:
+    """Import what the local embedder computes with, once for all worker processes."""
+    if not settings.EMBEDDER.startswith(("openai/", "google/")):
+        for name in ("numpy", "onnxruntime", "tokenizers"):
+            import_module(name)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import fcntl
 import multiprocessing
+import signal
 import tempfile
+import time
 from types import TracebackType
 from typing import Any
 
@@ -62,7 +64,12 @@ class SurvivingQueue(Queue):  # type: ignore[misc]
 
 
 class SharedFlag:
-    """A flag that forked processes see; unlike ``multiprocessing.Event`` no dead waiter can make ``set`` hang."""
+    """An event that forked processes share; unlike ``multiprocessing.Event`` no dead waiter can make ``set`` hang.
+
+    Waiting polls a byte of shared memory: what waits here looks every half second anyway.
+    """
+
+    _POLL_S = 0.05
 
     def __init__(self) -> None:
         self._byte = multiprocessing.get_context("fork").RawValue("b", 0)
@@ -75,7 +82,31 @@ class SharedFlag:
         """Tell whether it was raised."""
         return bool(self._byte.value)
 
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is raised, or ``timeout`` seconds; tell whether it is."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left = self._POLL_S if until is None else until - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, self._POLL_S))
+        return True
+
+
+class PatientSentinel(cluster.Sentinel):  # type: ignore[misc]
+    """A sentinel that leaves an orderly stop to its parent.
+
+    A service manager sends SIGTERM to the whole group; django-q2's sentinel would die of it at once, and its workers
+    with it, in mid-job.
+    """
+
+    def start(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # inherited by pusher and monitor
+        super().start()
+
 
 def install() -> None:
-    """Make clusters of this process use it; django-q2 has no setting for the class."""
+    """Make clusters of this process use these classes; django-q2 has no setting for them."""
     cluster.Queue = SurvivingQueue
+    cluster.Event = SharedFlag
+    cluster.Sentinel = PatientSentinel

@@ -60,6 +60,25 @@ def job(
     return register
 
 
+_before_fork: list[Callable[[], None]] = []
+
+
+def before_fork(hook: Callable[[], None]) -> None:
+    """Have the worker command call this once before it forks its processes.
+
+    For imports that all of them would make: done once, their memory is shared and no first job waits for them. A hook
+    must open no connection and start no thread.
+    """
+    if hook not in _before_fork:
+        _before_fork.append(hook)
+
+
+def run_before_fork() -> None:
+    """Call the hooks in the order in which they came."""
+    for hook in _before_fork:
+        hook()
+
+
 def get(name: str) -> JobKind:
     """Return the kind. Raises LookupError for a name nothing registers (an app removed, a worker out of date)."""
     try:

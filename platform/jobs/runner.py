@@ -7,15 +7,11 @@ all, and the claim decides.
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import structlog
 from django.conf import settings
@@ -35,6 +31,7 @@ from jobs.context import (
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import lane
 from jobs.models import Job, JobStatus
+from jobs.queue import ProcessLock, SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
 from tenancy.scope import platform_scope, tenant_scope
 
@@ -203,9 +200,9 @@ def _next_cpu_job() -> Job | None:
         return next(iter(waiting), None)
 
 
-# Set by the worker command before it forks: where the slots' lock files are, and whether the worker is stopping.
-slot_folder: Path | None = None
-stop_flag: Any = threading.Event()
+# Set by the worker command before it forks: the slots of the cpu lane, and whether the worker is stopping.
+cpu_slots: list[ProcessLock] | None = None
+stop_flag: SharedFlag | threading.Event = threading.Event()
 
 
 def _stopping() -> bool:
@@ -214,22 +211,15 @@ def _stopping() -> bool:
 
 @contextmanager
 def _cpu_slot() -> Iterator[bool]:
-    """Hold one of the cpu lane's slots, as a file lock: the kernel frees it when the process dies, however it dies."""
-    if slot_folder is None:  # not under the worker command: nothing to share
+    """Hold one of the cpu lane's slots; the kernel frees it when the process dies, however it dies."""
+    if cpu_slots is None:  # not under the worker command: nothing to share
         yield True
         return
-    for number in range(max(1, settings.Q_CLUSTER["workers"] - 1)):
-        handle = os.open(
-            slot_folder / f"cpu-{number}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            continue
-        try:
-            yield True
-        finally:
-            os.close(handle)
-        return
+    for slot in cpu_slots:
+        if slot.acquire(block=False):
+            try:
+                yield True
+            finally:
+                slot.release()
+            return
     yield False

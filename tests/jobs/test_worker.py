@@ -109,6 +109,19 @@ def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(
         os.killpg(process.pid, 0)
 
 
+def test_worker_stops_in_order_when_the_whole_group_is_told_to(
+    cast: Cast, notes: Path, start_worker: Start
+) -> None:
+    process = start_worker()
+    _ready(process)
+    slow = _enqueue(cast, "tests.sleep", notes, seconds=30)
+    chat = _enqueue(cast, "tests.wait", notes, milliseconds=30_000)
+    wait_for(lambda: notes.read_text().count("began") == 2)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(10)
+    assert [_status(slow), _status(chat)] == [JobStatus.QUEUED, JobStatus.QUEUED]
+
+
 def test_no_process_survives_when_the_command_is_killed(
     cast: Cast, notes: Path, start_worker: Start
 ) -> None:

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 import threading
 import time
 from multiprocessing import util
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -16,15 +14,16 @@ from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
 from basics.processes import die_with_parent
-from jobs import runner
+from jobs import registry, runner
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
 from jobs.models import Worker
-from jobs.queue import SharedFlag, install
+from jobs.queue import ProcessLock, SharedFlag, install
 from jobs.sweeper import sweep
 
 log = structlog.get_logger(__name__)
 SWEEP_S = 2.0
+STOP_S = 20.0
 
 
 class Command(BaseCommand):
@@ -49,28 +48,32 @@ class Command(BaseCommand):
         from django_q.signals import post_spawn
 
         install()
-
         if processes:
             Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
+        registry.run_before_fork()
         if tie := die_with_parent():
             os.register_at_fork(after_in_child=tie)
         runner.stop_flag = SharedFlag()
+        # One slot fewer than processes, so that one process always takes chat runs.
+        runner.cpu_slots = [ProcessLock() for _ in range(max(1, Conf.WORKERS - 1))]
         post_spawn.connect(_when_forked, dispatch_uid="jobs.worker")
-        with tempfile.TemporaryDirectory(prefix="groundwork-worker-") as folder:
-            runner.slot_folder = Path(folder)
-            connections.close_all()
-            cluster = Cluster()
-            stop = threading.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())
-            cluster.start()
-            log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
-            try:
-                self._supervise(cluster, stop, Conf.WORKERS)
-            finally:
-                runner.stop_flag.set()
-                cluster.stop()
-                Worker.objects.filter(name=worker_name()).delete()
+        connections.close_all()
+        cluster = Cluster()
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        cluster.start()
+        log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
+        try:
+            self._supervise(cluster, stop, Conf.WORKERS)
+        finally:
+            runner.stop_flag.set()
+            cluster.stop_event.set()
+            cluster.sentinel.join(STOP_S)
+            if cluster.sentinel.is_alive():
+                log.warning("worker_stop_forced")
+                cluster.sentinel.kill()  # and the kernel ends what is below it
+            Worker.objects.filter(name=worker_name()).delete()
 
     def _supervise(self, cluster: Any, stop: threading.Event, processes: int) -> None:
         name, swept = worker_name(), 0.0
@@ -91,13 +94,19 @@ class Command(BaseCommand):
 
 
 def _when_forked(**kwargs: Any) -> None:
-    """In each new worker process: leave nothing behind when it exits."""
+    """In each new worker process: take part in an orderly stop, and leave nothing behind at exit."""
+    signal.signal(signal.SIGTERM, _on_terminate)
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
     util.Finalize(None, drain_if_started, exitpriority=100)
 
 
+def _on_terminate(*_: Any) -> None:
+    """End at once when only this process is meant (a timeout), but not when the whole group is being stopped."""
+    if not runner.stop_flag.wait(0.5):
+        os._exit(128 + signal.SIGTERM)
+
+
 def _interrupt_on_stop() -> None:
-    while not runner.stop_flag.is_set():
-        time.sleep(0.1)
+    runner.stop_flag.wait()
     heartbeat().interrupt_all()
