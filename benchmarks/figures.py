@@ -1,0 +1,130 @@
+"""Write the figures that the README quotes, from what the other benchmarks left in `benchmarks/results/`.
+
+Run: python benchmarks/figures.py [--check]. With --check nothing is written and a README that differs ends with exit code 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- figures: python benchmarks/figures.py -->\n", "<!-- /figures -->"
+
+Row = tuple[str, str, str, str]
+
+
+def figures() -> str:
+    """Return the table as Markdown: what, measured, bar, script."""
+    rows: list[Row] = []
+    start = _read("startup")
+    memory = start["memory"]["all"]
+    rows += [
+        ("First start, packages installed", f"{start['first_start_s']:.1f} s", "20 s", "startup"),
+        ("Second start (median)", f"{_median(start['next_starts_s']):.1f} s", "6 s", "startup"),
+        (
+            "Database, web, worker and supervisor at rest, PSS (RSS summed counts shared pages of "
+            f"{memory['processes']:.0f} processes again: {memory['rss_mb']:.0f} MB)",
+            f"{memory['pss_mb']:.0f} MB",
+            "700 MB",
+            "startup",
+        ),
+    ]
+    overhead = _read("overhead")
+    rows.append(
+        (
+            "Message posted to first text in the browser, without the model's time, p50 / p95",
+            f"{overhead['p50_ms']:.0f} / {overhead['p95_ms']:.0f} ms",
+            "80 / 200 ms",
+            "overhead",
+        )
+    )
+    concurrency = _read("concurrency")
+    rows.append(
+        (
+            f"{concurrency['turns']} turns at once, {concurrency['model_calls_a_turn']} model calls of "
+            f"{concurrency['model_call_s']:.0f} s each, {concurrency['worker_processes']} worker processes: "
+            "share of the ideal throughput",
+            f"{concurrency['throughput_of_ideal']:.0%}",
+            "90 %",
+            "concurrency",
+        )
+    )
+    latency = _read("search_latency")["latency"]
+    hybrid = latency["scopes"]["collection of 10k chunks, hybrid"]
+    legs = _read("search_scifact")["scifact"]["legs"]
+    rows += [
+        (
+            "Hybrid search, 10k-chunk collection in a 100k-chunk workspace, question embedded, p95",
+            f"{hybrid['p95_ms']:.0f} ms",
+            "30 ms",
+            "search",
+        ),
+        ("Recall@10 of the vector leg", f"{latency['vector_recall_at_10']:.2f}", "1.0", "search"),
+        ("SciFact nDCG@10, BM25", f"{legs['lexical']['ndcg_at_10']:.4f}", ".69", "search"),
+        (
+            "SciFact nDCG@10, hybrid",
+            f"{legs['vector+lexical+exact']['ndcg_at_10']:.4f}",
+            ".715",
+            "search",
+        ),
+    ]
+    reading = _read("ingestion")["total"]
+    embedder = _read("embedder")
+    rows += [
+        (
+            "PDF text, pages per CPU-second (child and parent), peak memory of the child",
+            f"{reading['pages_per_cpu_second_with_parent']:.0f}, {reading['child_peak_rss_mb']:.0f} MB",
+            "150, 150 MB",
+            "ingestion",
+        ),
+        (
+            "Distinct HTS codes of the trade PDFs found in some chunk",
+            f"{reading['codes_kept']} of {reading['codes']}",
+            "all",
+            "ingestion",
+        ),
+        (
+            "Local embedder, 256-token chunks per CPU-second, worst cosine to fp32",
+            f"{embedder['chunks_per_cpu_second']:.1f}, {embedder['cosine_min']:.3f}",
+            "25, .99",
+            "embedder",
+        ),
+    ]
+    lines = ["| | measured | bar | script |", "|---|---|---|---|"]
+    lines += [f"| {what} | {got} | {bar} | `{script}.py` |" for what, got, bar, script in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _read(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return data
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def main() -> int:
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    head, found, rest = text.partition(BEGIN)
+    if not found or END not in rest:
+        print("README.md has no place for the figures")
+        return 1
+    current = head + BEGIN + figures() + END + rest.partition(END)[2]
+    if "--check" in sys.argv:
+        if current != text:
+            print(
+                "README.md quotes other figures than benchmarks/results: run python benchmarks/figures.py"
+            )
+        return int(current != text)
+    readme.write_text(current, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
