@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +23,9 @@ SHOWN = """() => {
     if (el.nodeType !== Node.ELEMENT_NODE || el.hasAttribute("hx-sse:connect")) return [];
     const own = ["open", "data-active", "aria-expanded", "data-htmx-powered", "style"];
     const attrs = [...el.attributes].filter((a) => !own.includes(a.name))
-      .map((a) => `${a.name}=${a.name === "class" ? [...el.classList].filter((c) => !c.startsWith("htmx-")).join(" ") : a.value}`)
-      .sort();
+      .map((a) => [a.name, a.name === "class" ? [...el.classList].filter((c) => !c.startsWith("htmx-")).join(" ") : a.value])
+      .filter(([name, value]) => name !== "class" || value)
+      .map(([name, value]) => `${name}=${value}`).sort();
     const inside = el.classList.contains("src-body") ? [] : [...el.childNodes].flatMap((c) => out(c));
     return [[el.tagName.toLowerCase(), attrs.join(" "), ...inside]];
   };
@@ -164,7 +166,8 @@ def assert_like_fresh(portal: Portal) -> None:
     """Compare the live page with a fresh render, and check that no id is there twice."""
     ids: list[str] = portal.page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert sorted(set(ids)) == sorted(ids)
-    assert portal.shown() == fresh(portal)
+    live, drawn = portal.shown(), fresh(portal)
+    assert json.dumps(live, indent=1).splitlines() == json.dumps(drawn, indent=1).splitlines()
 
 
 def words_of(portal: Portal) -> list[str]:

@@ -1,0 +1,163 @@
+"""Every main page, light and dark, wide and narrow: axe finds nothing, nothing is wider than the window.
+
+With SCREENSHOT_FOLDER=<folder> each page is also kept as a picture there, for a person to look at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from apps.collections.services import collection_create
+from tenancy.scope import tenant_scope
+from tests.browser.conftest import sign_in
+from tests.browser.portal import Portal, paper
+from tests.cast import Cast
+
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # axe-core 4.14.1
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+RUN_AXE = """async (tags) => (await axe.run({runOnly: tags})).violations.map((v) =>
+  [v.id, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " :: " + (n.any[0] ?? n.all[0] ?? n.none[0])?.message)])"""
+WIDER = """() => {
+  const wide = [...document.querySelectorAll("body *")].filter((e) => {
+    const box = e.getBoundingClientRect();
+    return box.width && box.right > innerWidth + 1 && getComputedStyle(e).position !== "fixed";
+  });
+  const over = document.documentElement.scrollWidth - innerWidth;
+  return over > 0 ? [over, wide.slice(-3).map((e) => e.outerHTML.slice(0, 140))] : [];
+}"""
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+PARAGRAPHS = [
+    f"Section {n}. An importer keeps the proof of origin of lot {n} for {n + 3} years after the entry. "
+    f"The officer at port {n} may ask for it at any time during that period, in writing."
+    for n in range(1, 9)
+]
+
+
+@pytest.fixture
+def pages(portal: Portal, cast: Cast) -> dict[str, str]:
+    """A workspace with a document, an answer and an empty collection; path by name."""
+    with tenant_scope(cast.tenant.pk):
+        empty = collection_create(
+            tenant=cast.tenant, actor=cast.actor("member"), name="Letters", description="Not yet."
+        )
+    portal.create_collection("Entry rules")
+    content = paper(title="Rules of entry", paragraphs=PARAGRAPHS)
+    portal.upload(
+        {"name": "rules.pdf", "mimeType": "application/pdf", "buffer": content},
+        {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 and nothing more"},
+    )
+    portal.expect_ready("rules.pdf")
+    expect(portal.row("broken.pdf").get_by_text("Failed", exact=True)).to_be_visible()
+    path = portal.page.url.split(f"/t/{portal.slug}/")[1]
+    portal.open(path + "search/?q=proof+of+origin+of+lot+7")
+    hit = portal.page.locator(".chunk a").first.get_attribute("href") or ""
+    portal.open()
+    portal.ask("How long is the proof of origin of lot 7 kept?", "extractive")
+    portal.wait_end()
+    chat = portal.page.url.split(f"/t/{portal.slug}/")[1]
+    inside = {
+        "collections": "collections/",
+        "collection": path,
+        "collection-empty": f"collections/{empty.pk}/",
+        "collection-new": "collections/new/",
+        "collection-chunks": path + "chunks/",
+        "collection-search": path + "search/?q=proof+of+origin+of+lot+7",
+        "collection-settings": path + "settings/",
+        "chat-new": "chat/",
+        "chat": chat,
+        "members": "settings/members/",
+        "keys": "settings/keys/",
+        "models": "settings/models/",
+        "audit": "settings/audit/",
+        "missing": "collections/999999999/",
+    }
+    return {name: f"/t/{portal.slug}/{tail}" for name, tail in inside.items()} | {
+        "viewer": hit,
+        "viewer-text": hit + "&view=text",
+        "profile": "/profile/",
+    }
+
+
+def examine(page: Page, name: str, look: str, problems: list[str]) -> None:
+    """Add what is wrong with the page that is open."""
+    page.wait_for_load_state()
+    if folder := os.environ.get("SCREENSHOT_FOLDER"):
+        page.wait_for_timeout(300)
+        page.screenshot(path=Path(folder) / f"{name}-{look}.png")
+    if wider := page.evaluate(WIDER):
+        problems.append(f"{name} {look}: wider than the window: {wider}")
+    if page.evaluate("typeof window.axe") == "undefined":
+        page.evaluate(AXE.read_text() + ";0")
+    problems += [f"{name} {look}: {v}" for v in page.evaluate(RUN_AXE, RULES)]
+
+
+def test_axe_is_the_pinned_one() -> None:
+    assert hashlib.sha256(AXE.read_bytes()).hexdigest() == AXE_SHA256
+
+
+@pytest.mark.parametrize(
+    ("look", "options"),
+    [
+        ("light-1440", {"viewport": WIDE, "color_scheme": "light"}),
+        ("dark-390", {"viewport": NARROW, "color_scheme": "dark", "has_touch": True}),
+        ("dark-1440", {"viewport": WIDE, "color_scheme": "dark"}),
+        ("light-390", {"viewport": NARROW, "color_scheme": "light", "has_touch": True}),
+    ][: 4 if os.environ.get("SCREENSHOT_FOLDER") else 2],
+)
+def test_pages_pass_axe_and_fit_the_window(
+    new_page: Callable[..., Page],
+    pages: dict[str, str],
+    cast: Cast,
+    look: str,
+    options: dict[str, Any],
+) -> None:
+    problems: list[str] = []
+    # Without the policy, because axe is injected; every other test runs under it.
+    page = new_page(bypass_csp=True, **options)
+    for name, path in {"sign-in": "/accounts/login/", "sign-up": "/accounts/signup/"}.items():
+        page.goto(path)
+        examine(page, name, look, problems)
+    sign_in(page, cast.user("member").email)
+    for name, path in pages.items():
+        if name not in ("members", "keys", "models", "audit"):
+            page.goto(path)
+            examine(page, name, look, problems)
+    owner = new_page(bypass_csp=True, **options)
+    user = cast.user("owner")
+    user.is_staff = True
+    user.save(update_fields=["is_staff"])
+    sign_in(owner, user.email)
+    for name in ("members", "keys", "models", "audit"):
+        owner.goto(pages[name])
+        examine(owner, name, look, problems)
+    for name, path in {"admin": "/admin/", "admin-list": reverse("admin:collections_document_changelist")}.items():
+        owner.goto(path)
+        examine(owner, name, look, problems)
+    assert problems == []
+
+
+def test_drawer_and_dialogs_pass_axe_when_they_are_open(
+    new_page: Callable[..., Page], cast: Cast
+) -> None:
+    problems: list[str] = []
+    page = new_page(bypass_csp=True, viewport=NARROW, has_touch=True)
+    sign_in(page, cast.user("member").email)
+    page.get_by_role("button", name="Open navigation").click()
+    expect(page.locator("#drawer")).to_be_visible()
+    examine(page, "drawer", "light-390", problems)
+    page.keyboard.press("Escape")
+    expect(page.locator("#drawer")).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette [role=option]").first).to_be_visible()
+    examine(page, "palette", "light-390", problems)
+    page.keyboard.press("Escape")
+    assert problems == []
