@@ -4,7 +4,8 @@ It speaks real HTTP and server-sent events on loopback, so that adapters, retrie
 named by the model, so that one server serves every test at once:
 
 ``fake-<options>`` with options joined by dashes: ``search`` or ``search<N>`` (first calls search_documents once or N
-times, one call a turn, then answers with a citation of what it found), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
+times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
+same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
 ``cut`` (drops the connection in mid-answer).
 
@@ -94,6 +95,7 @@ class FakeProvider:
         results = [m for m in body["messages"] if m["role"] == "tool"]
         rounds = 1 if "search" in options else number("search", 0)
         wants_tool = len(results) < rounds and body.get("tools")
+        tool = next((o[4:] for o in options if o.startswith("use_")), "search_documents")
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
@@ -106,7 +108,7 @@ class FakeProvider:
                     "id": f"call_{len(self.log)}",
                     "type": "function",
                     "function": {
-                        "name": "search_documents",
+                        "name": tool,
                         "arguments": json.dumps({"query": str(question)[:200]}),
                     },
                 }

@@ -16,6 +16,10 @@ from tests.servers import Stack
 
 WORKERS = 9  # so that every point of the ingestion can be held at once, and one process stays free
 MAX_UPLOAD_MB = 110
+STREAMING = "fake-search1-words80-gap50"
+SENDING = "fake-search1-use_send_notice"
+LOOKING_UP = "fake-search1-use_look_up"
+MODELS = (STREAMING, SENDING, LOOKING_UP)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,7 +54,7 @@ def site(
             GROUNDWORK_WORKERS=str(WORKERS),
             GROUNDWORK_MAX_UPLOAD_MB=str(MAX_UPLOAD_MB),
             GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
-            GROUNDWORK_COMPATIBLE_MODELS="fake-search",
+            GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS),
             **{holds.FOLDER: str(folder)},
         )
         try:

@@ -1,4 +1,4 @@
-"""Hold the ingestion of a document open in the middle of a stage, for as long as a marker file exists.
+"""Hold the ingestion of a document, or a tool call, open in the middle, for as long as a marker file exists.
 
 The worker's side (``install``, run by the test-only app) wraps functions of the pipeline; nothing in the product knows
 of it. The test's side is ``Holds``. Every point lies where a crash hurts most: after the stage's work, before its commit.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers import wait_for
+from toolloop.tools import Toolset, tool
 
 FOLDER = "TESTS_HOLD_FOLDER"
 POINTS = {
@@ -24,6 +25,8 @@ POINTS = {
     "index": "lexical rows and statistics are written and not committed",
     "done": "document and job have ended, the queue does not know yet",
 }
+TOOL = "tool"  # in a call of ``send_notice`` or ``look_up``, which only these tests have
+NOTICES = "notices"
 _document = 0  # the one this process ingests; the cpu lane has one thread
 
 
@@ -34,8 +37,8 @@ class Holds:
         self.folder = folder
 
     def arm(self, point: str, document: int) -> None:
-        """Hold the document's ingestion at the point from now on, in every attempt."""
-        assert point in POINTS
+        """Hold the document's ingestion (or the call about this number) at the point from now on, in every attempt."""
+        assert point in POINTS or point == TOOL
         self._marker(point, document).touch()
 
     def reached(self, point: str, document: int, seconds: float = 90) -> int:
@@ -50,6 +53,11 @@ class Holds:
         """Let go whoever stands at the point, and hold nobody there any more."""
         self._marker(point, document).unlink()
 
+    def notices(self) -> list[str]:
+        """Return what the tools have done to the world, in order."""
+        path = self.folder / NOTICES
+        return path.read_text().splitlines() if path.exists() else []
+
     def _marker(self, point: str, document: int) -> Path:
         return self.folder / f"{point}-{document}"
 
@@ -58,19 +66,49 @@ def install() -> None:
     """Wrap the pipeline's steps in this process; without the environment variable do nothing."""
     if FOLDER not in os.environ:
         return
-    from apps.collections import pipeline
+    from apps.collections import files, pipeline, terms
+    from apps.conversations import tools
 
+    tools.TOOLSET = Toolset([*tools.TOOLSET, send_notice, look_up])
     _wrap(pipeline, "document_ingest", _whole)
     _wrap(pipeline, "document_extract", _reading)
     _wrap(pipeline, "embedder_for", _embedding)
-    _wrap(pipeline.files, "file_digest", _after("store"))
-    _wrap(pipeline, "_pages_write", _after("pages"))
-    _wrap(pipeline, "_chunks_write", _after("chunk"))
-    _wrap(pipeline.terms, "document_index", _after("index"))
+    _wrap(files, "file_digest", _after("store"))
+    _wrap(pipeline, "pages_write", _after("pages"))
+    _wrap(pipeline, "chunks_write", _after("chunk"))
+    _wrap(terms, "document_index", _after("index"))
 
 
-def _hold(point: str) -> None:
-    marker = Path(os.environ[FOLDER]) / f"{point}-{_document}"
+@tool(side_effects=True, blocking=True)
+def send_notice(query: str) -> str:
+    """Send a notice to the outside world; twice would be a mistake.
+
+    Args:
+        query: what about; ends in a number.
+    """
+    return _act("sent", query)
+
+
+@tool(blocking=True)
+def look_up(query: str) -> str:
+    """Look something up; twice does no harm.
+
+    Args:
+        query: what about; ends in a number.
+    """
+    return _act("looked", query)
+
+
+def _act(verb: str, query: str) -> str:
+    number = int(query.split()[-1])
+    with (Path(os.environ[FOLDER]) / NOTICES).open("a") as notices:
+        notices.write(f"{verb} {number}\n")
+    _hold(TOOL, number)
+    return f"{verb} {number}"
+
+
+def _hold(point: str, number: int | None = None) -> None:
+    marker = Path(os.environ[FOLDER]) / f"{point}-{_document if number is None else number}"
     if not marker.exists():
         return
     draft = marker.with_suffix(".draft")

@@ -24,10 +24,11 @@ def make_key(cast: Cast) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status, headers and JSON of an answer (None when it had no body)."""
+    """Status and headers of an answer, its text, and its value where it is JSON (else None)."""
 
     status: int
     headers: dict[str, str]
+    text: str
     json: Any
 
 
@@ -54,12 +55,10 @@ class Rest:
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
-            text = response.read()
-            return Answer(
-                response.status,
-                {name.lower(): value for name, value in response.getheaders()},
-                json.loads(text) if text else None,
-            )
+            text = response.read().decode()
+            received = {name.lower(): value for name, value in response.getheaders()}
+            is_json = text and received.get("content-type", "").startswith("application/json")
+            return Answer(response.status, received, text, json.loads(text) if is_json else None)
         finally:
             connection.close()
 

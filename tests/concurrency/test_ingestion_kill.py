@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 
 import psutil
@@ -24,6 +22,7 @@ from tests.concurrency.ledger import (
     assert_statistics_exact,
     wait_ended,
 )
+from tests.concurrency.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
 # More than one batch of vectors in chunks of 200 characters.
@@ -45,21 +44,9 @@ def _armed(site: Site, cast: Cast, point: str, **shape: int) -> tuple[Collection
     return collection, document
 
 
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), 10)
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
-
-
 def _attempts(document: Document) -> int:
     with tenant_scope(document.tenant_id):
-        return int(Job.objects.values_list("attempts", flat=True).get(pk=document.job_id))
+        return int(Job.objects.values_list("attempts", flat=True).get(pk=document.job_id or 0))
 
 
 def test_document_ends_ready_and_reconciled_when_its_worker_is_killed_in_any_stage(
@@ -69,7 +56,7 @@ def test_document_ends_ready_and_reconciled_when_its_worker_is_killed_in_any_sta
     pids = {point: site.holds.reached(point, doc.pk) for point, (_, doc) in held.items()}
     assert len(set(pids.values())) == len(POINTS), "each stands in a process of its own"
     for pid in pids.values():
-        _kill(pid)
+        kill_hard(pid)
     for point, (_, document) in held.items():
         site.holds.release(point, document.pk)
 
@@ -88,7 +75,7 @@ def test_document_fails_with_a_reason_and_can_be_retried_when_every_worker_it_ha
 ) -> None:
     collection, document = _armed(site, cast, "chunk")
     for _ in range(3):
-        _kill(site.holds.reached("chunk", document.pk))
+        kill_hard(site.holds.reached("chunk", document.pk))
     (failed,) = wait_ended(cast.tenant, [document.pk])
     site.holds.release("chunk", document.pk)
 
@@ -115,7 +102,7 @@ def test_document_fails_with_a_reason_when_only_its_reader_is_killed(
         if "apps.collections.ingestion.child" in child.cmdline()
     ]
     assert len(readers) == 1
-    _kill(readers[0].pid)
+    kill_hard(readers[0].pid)
     site.holds.release("parse", document.pk)
 
     (failed,) = wait_ended(cast.tenant, [document.pk])
@@ -146,7 +133,7 @@ def test_documents_end_ready_when_the_worker_command_is_killed_and_started_again
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]
     command.kill()
     command.wait(5)
-    wait_for(lambda: all(_is_zombie(pid) for pid in family), 10, "the command's processes to end")
+    wait_for(lambda: all(is_gone(pid) for pid in family), 10, "the command's processes to end")
     for point, (_, document) in held.items():
         site.holds.release(point, document.pk)
     site.stack.start_worker()

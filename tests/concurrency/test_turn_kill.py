@@ -1,0 +1,135 @@
+"""kill -9 of the worker in the middle of turns: each goes on, says nothing twice, and does nothing twice."""
+
+from __future__ import annotations
+
+import json
+
+from apps.conversations.models import Message, Turn
+from jobs.models import Job
+from runs.models import Run, RunEvent, RunStatus, ToolCall
+from runs.transcript import transcript_of
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.concurrency.conftest import LOOKING_UP, SENDING, STREAMING, Site
+from tests.concurrency.documents import make_collection, upload
+from tests.concurrency.holds import TOOL
+from tests.concurrency.ledger import assert_nothing_runs, wait_ended
+from tests.concurrency.processes import kill_hard
+from tests.concurrency.rest import Rest, make_key
+from tests.fake_provider import WORDS
+from tests.servers import wait_for
+
+ENDED = {RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.STOPPED}
+
+
+def _ask(cast: Cast, rest: Rest, model: str, text: str) -> Turn:
+    made = rest.post("/api/v1/conversations", {"model": f"compatible/{model}"})
+    assert made.status == 201, made
+    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": text})
+    assert asked.status == 201, asked
+    with tenant_scope(cast.tenant.pk):
+        turn: Turn = Turn.objects.get(pk=asked.json["id"])
+        return turn
+
+
+def _events(cast: Cast, turn: Turn) -> list[tuple[int, str, dict[str, object]]]:
+    with tenant_scope(cast.tenant.pk):
+        rows = RunEvent.objects.filter(run=turn.run_id).order_by("seq")
+        return list(rows.values_list("seq", "kind", "data"))
+
+
+def _worker_pid(cast: Cast, turn: Turn) -> int:
+    with tenant_scope(cast.tenant.pk):
+        job = Job.objects.get(payload__turn_id=turn.pk)
+        return int(job.worker.rsplit(":", 1)[1])
+
+
+def _run(cast: Cast, turn: Turn) -> Run:
+    with tenant_scope(cast.tenant.pk):
+        row: Run = Run.objects.get(pk=turn.run_id)
+        return row
+
+
+def _calls(cast: Cast, turn: Turn) -> list[ToolCall]:
+    with tenant_scope(cast.tenant.pk):
+        return list(ToolCall.objects.filter(run=turn.run_id).order_by("step"))
+
+
+def _streamed(text: str) -> list[tuple[int, str, dict[str, object]]]:
+    """Parse server-sent events."""
+    found = []
+    for frame in text.split("\n\n"):
+        fields = dict(
+            line.split(": ", 1) for line in frame.splitlines() if ": " in line and line[0] != ":"
+        )
+        if fields.get("event") not in (None, "end"):
+            found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return found
+
+
+def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_killed(
+    site: Site, cast: Cast
+) -> None:
+    document = upload(
+        cast, make_collection(cast), "duty.txt", b"The duty applies to every entry of lamps. " * 20
+    )
+    wait_ended(cast.tenant, [document.pk])
+    rest = Rest(site.stack.port, make_key(cast))
+    site.holds.arm(TOOL, 501)
+    site.holds.arm(TOOL, 502)
+    writing = _ask(cast, rest, STREAMING, "What is the duty on lamps?")
+    sending = _ask(cast, rest, SENDING, "Send notice 501")
+    looking = _ask(cast, rest, LOOKING_UP, "Look up 502")
+    turns = (writing, sending, looking)
+    site.holds.reached(TOOL, 501)
+    site.holds.reached(TOOL, 502)
+    wait_for(
+        lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, 30, "text to stream"
+    )
+    before = transcript_of(_events(cast, writing)).text
+    for pid in {_worker_pid(cast, turn) for turn in turns}:
+        kill_hard(pid)
+    assert _run(cast, writing).status == RunStatus.RUNNING
+    site.holds.release(TOOL, 501)
+    site.holds.release(TOOL, 502)
+
+    wait_for(lambda: all(_run(cast, t).status in ENDED for t in turns), 60, "the turns to end")
+
+    for turn in turns:
+        run = _run(cast, turn)
+        assert (run.status, run.error_code) == (RunStatus.COMPLETED, ""), run.error_message
+        events = _events(cast, turn)
+        assert [seq for seq, _, _ in events] == list(range(1, run.last_seq + 1))
+        assert [kind for _, kind, _ in events].count("finished") == 1
+        assert transcript_of(events).text == run.answer
+        with tenant_scope(cast.tenant.pk):
+            assert Message.objects.filter(turn=turn, author=Message.Author.ASSISTANT).count() == 1
+            assert Job.objects.get(payload__turn_id=turn.pk).attempts == 2
+    assert_nothing_runs(cast.tenant)
+
+    # What streamed before the kill was voided, and the whole answer stands there once.
+    answer = _run(cast, writing).answer
+    whole = "".join(f"{WORDS[i % len(WORDS)]} " for i in range(80))
+    assert answer.startswith(whole)
+    assert answer.removeprefix(whole).startswith("[c")
+    assert before.strip() in answer
+    assert "step_reset" in [kind for _, kind, _ in _events(cast, writing)]
+    (search,) = _calls(cast, writing)
+    assert (search.status, search.attempts) == ("succeeded", 1), "a finished search is not repeated"
+
+    # The notice went out once; nobody knows whether it arrived, and the model is told so.
+    assert site.holds.notices().count("sent 501") == 1
+    (sent,) = _calls(cast, sending)
+    assert (sent.status, sent.error_code) == ("unknown", "outcome_unknown")
+    assert "outcome is unknown" in sent.content
+
+    # Looking up again does no harm: it is simply done again.
+    assert site.holds.notices().count("looked 502") == 2
+    (looked,) = _calls(cast, looking)
+    assert (looked.status, looked.attempts, looked.content) == ("succeeded", 2, "looked 502")
+
+    # Whoever watches from outside sees the same, from the start or from any point.
+    stored = _events(cast, writing)
+    for after in (0, 5, len(stored) - 1):
+        answered = rest.get(f"/api/v1/runs/{writing.run_id}/events?after={after}")
+        assert _streamed(answered.text) == stored[after:]
