@@ -28,6 +28,9 @@ from toolloop.tools.runtime import (
 from toolloop.tools.tool import Tool, ToolContext
 from toolloop.tools.toolset import Toolset
 
+# What a tool's calls return goes to that tool, a program perhaps, which must not get half of a JSON text.
+_MOST_OUTPUT_CHARS = 1_000_000
+
 
 class SerialJournal:
     """Lets calls of tools, which run in tasks of their own, share a journal that takes one call at a time.
@@ -228,7 +231,8 @@ class NestedCalls:
     ) -> ToolResult:
         self._accounts.ended(call, result, duration_s)
         self._toolset.call_ended(call.name, is_error=result.is_error)
-        content = output_cut(result.content, self._limits.max_tool_output_chars)
+        most = max(self._limits.max_tool_output_chars, _MOST_OUTPUT_CHARS)
+        content = output_cut(result.content, most)
         if content != result.content:
             result = replace(result, content=content)
         await self._journal.call_finished(step, call, result, duration_s)

@@ -36,10 +36,21 @@ class Prepared:
 
 
 def error_result(
-    call: ToolCall, code: str, text: str, *, severity: str = "non_fatal"
+    call: ToolCall,
+    code: str,
+    text: str,
+    *,
+    severity: str = "non_fatal",
+    raised: BaseException | None = None,
 ) -> ToolResult:
-    """Answer a call with an error for the model; the payload repeats it for the application."""
+    """Answer a call with an error for the model; the payload repeats it for the application.
+
+    ``raised`` is named in the payload by its nearest built-in class: a program that made the call catches it by that.
+    """
     payload = {"error": code, "severity": severity, "message": text}
+    if raised is not None:
+        kind = next(c for c in type(raised).__mro__ if c.__module__ == "builtins")
+        payload["exception"] = kind.__name__
     return ToolResult(call.id, call.name, text, is_error=True, payload=payload, error_code=code)
 
 
@@ -153,7 +164,9 @@ async def call_run(
                 value = await value
         return _result(call, value)
     except ToolError as error:
-        return error_result(call, "tool_error", error.message, severity=error.severity)
+        return error_result(
+            call, "tool_error", error.message, severity=error.severity, raised=error.__cause__
+        )
     except asyncio.CancelledError:
         context.cancelled.set()
         raise
@@ -167,7 +180,7 @@ async def call_run(
         logger.exception("tool %s failed in call %s", call.name, call.id)
         # The text of an unexpected error may hold what no model should read (queries, paths): it stays in the log.
         text = f"{call.name} failed with an internal error ({type(error).__name__})."
-        return error_result(call, "exception", text, severity="fatal")
+        return error_result(call, "exception", text, severity="fatal", raised=error)
 
 
 def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""One look at a program before it runs: what it imports, binds and defines, and which functions wait for tools."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from toolloop.code_mode.names import PARALLEL
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Scan:
+    """Facts about a program. Scopes are not told apart: a name counts as bound wherever it is bound.
+
+    Args:
+        tree: the program.
+        tools: names of the tools it may call.
+
+    Attributes:
+        modules: alias -> module, for ``import``.
+        members: name -> (module, attribute), for ``from ... import``.
+        bound: every name the program binds itself.
+        waiting: names whose call may wait for a tool: tools, and functions that call them.
+        waiting_methods: method names for which the same holds.
+        called: names that are called.
+        is_async: whether the program awaits, so that tools answer with futures.
+        errors_of_json: names of caught JSON errors.
+    """
+
+    def __init__(self, tree: ast.Module, tools: Collection[str]) -> None:
+        self.modules: dict[str, str] = {}
+        self.members: dict[str, tuple[str, str]] = {}
+        self.bound: set[str] = set()
+        self.called: set[str] = set()
+        self.is_async = False
+        self.errors_of_json: set[str] = set()
+        self._bodies: list[tuple[str, bool, ast.AST]] = []
+        for node in ast.walk(tree):
+            self._look(node)
+        self._methods(tree)
+        self.waiting = {name for name in (*tools, PARALLEL) if name not in self.bound}
+        self.waiting_methods: set[str] = set()
+        self._spread()
+
+    def _look(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                self.bound.add(node.id)
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                self.called.add(node.func.id)
+        elif isinstance(node, ast.arg):
+            self.bound.add(node.arg)
+        elif isinstance(node, Function | ast.ClassDef):
+            self.bound.add(node.name)
+            self.is_async = self.is_async or isinstance(node, ast.AsyncFunctionDef)
+        elif isinstance(node, ast.Await):
+            self.is_async = True
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                self.modules[name] = alias.name if alias.asname else name
+                self.bound.add(name)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                self.members[alias.asname or alias.name] = (node.module or "", alias.name)
+                self.bound.add(alias.asname or alias.name)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            self.bound.add(node.name)
+            if node.type is not None and "JSONDecodeError" in ast.unparse(node.type):
+                self.errors_of_json.add(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self._bodies.append((target.id, False, node.value))
+        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+            self.bound.add(node.name)
+
+    def _methods(self, tree: ast.Module) -> None:
+        inside: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for item in node.body:
+                    if isinstance(item, Function):
+                        inside.add(item)
+                        self._bodies.append((item.name, True, item))
+                        if item.name == "__init__":
+                            self._bodies.append((node.name, False, item))
+        for node in ast.walk(tree):
+            if isinstance(node, Function) and node not in inside:
+                self._bodies.append((node.name, False, node))
+
+    def _spread(self) -> None:
+        grown = True
+        while grown:
+            grown = False
+            for name, is_method, body in self._bodies:
+                known = self.waiting_methods if is_method else self.waiting
+                if name not in known and self.waits(body):
+                    known.add(name)
+                    grown = True
+
+    def waits(self, node: ast.AST) -> bool:
+        """Tell whether running a piece of code may wait for a tool (or hands one to what may call it)."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self.waiting:
+                return True
+            if isinstance(part, ast.Attribute) and part.attr in self.waiting_methods:
+                return True
+        return False
+
+    def member(self, node: ast.expr) -> tuple[str, str]:
+        """Return (module, attribute) for ``json.dumps`` or an imported ``dumps``; ("", "") for anything else."""
+        if isinstance(node, ast.Name):
+            return self.members.get(node.id, ("", ""))
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id in self.modules:
+                return self.modules[node.value.id], node.attr
+            if (
+                isinstance(node.value, ast.Name)
+                and node.value.id in self.members
+                and self.members[node.value.id] == ("urllib", "parse")
+            ):
+                return "urllib.parse", node.attr
+        return "", ""
+
+    def is_module(self, node: ast.expr) -> bool:
+        """Tell whether an expression names a module, so that its attributes are no bound methods."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and (node.id in self.modules or node.id in self.members)
