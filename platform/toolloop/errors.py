@@ -6,7 +6,10 @@ retry; the one retry policy lives in the loop, because the SDKs run with their o
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from toolloop.messages import Usage
 
 
 class ToolloopError(Exception):
@@ -34,6 +37,9 @@ class ProviderError(ToolloopError):
         retryable: whether the same call may succeed later; the kind's default when None.
         retry_after_s: seconds the provider asked to wait, None when it did not say.
         status: HTTP status of the answer, None when there was none.
+
+    Attributes:
+        usage: tokens that were paid for before the failure, None when there were none or nobody knows.
     """
 
     code = "provider_error"
@@ -53,6 +59,7 @@ class ProviderError(ToolloopError):
         self.retryable = type(self).default_retryable if retryable is None else retryable
         self.retry_after_s = retry_after_s
         self.status = status
+        self.usage: Usage | None = None
 
 
 class RateLimited(ProviderError):

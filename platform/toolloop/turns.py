@@ -120,6 +120,8 @@ class TurnRunner:
         except Interrupted:
             raise
         except ProviderError as error:
+            if error.usage is not None:
+                self._settle(error.usage)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.

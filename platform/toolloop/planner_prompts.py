@@ -1,0 +1,186 @@
+"""What planner and executor are told, and how the planner's answer is read while it is still being written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from toolloop.messages import Message, Turn, UserMessage
+from toolloop.providers._common import Exchange, exchanges
+from toolloop.providers.base import ModelRequest, ToolSpec
+
+ACCOUNT = "planner-executor"
+"""Account of the turns made here: no adapter may take their ``native`` for its own."""
+
+_PLANNER = """\
+You can use tools, but you do not call them yourself: you write a plan, and somebody else carries it out and gives you the
+results. Plan only the next step.
+- To use tools, list them under "calls", each with its "task": what it shall do, in plain words, with every name, number and
+  text it needs. Whoever fills in the parameters sees nothing but your task and the user's last message.
+- To answer the user, leave "calls" empty and write the whole answer under "answer".
+- Use only these tools. Results of earlier calls are in the conversation: do not ask for them again.
+
+Tools:
+{tools}
+
+Example of using a tool: {{"calls": [{{"tool": "{example}", "task": "..."}}], "answer": ""}}
+Example of answering: {{"calls": [], "answer": "..."}}"""
+_ANSWER_FORM = '\n\nThe text under "answer" must itself be JSON that fits this schema: {}'
+_EXECUTOR = """\
+You turn a task into the parameters of one tool. Take values from the task, and from the user's message where the task leaves
+one out. Never invent a value; leave out optional parameters that are not mentioned."""
+_OPENING = re.compile(r'[^{]*\{\s*"calls"\s*:\s*\[\s*\]\s*,\s*"answer"\s*:\s*"', re.DOTALL)
+_LONGEST_OPENING = 2_000
+_UNFINISHED = re.compile(
+    r"\\(?:u[0-9a-fA-F]{0,3})?$|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?$"
+)
+_END = re.compile(r'(?:[^"\\]|\\.)*?(")', re.DOTALL)
+
+
+def plan_schema(names: Sequence[str], *, strict_names: bool = True) -> dict[str, Any]:
+    """Return the JSON Schema of a plan; without ``strict_names`` it takes unknown tools, to say so in better words."""
+    tool: dict[str, Any] = {"type": "string"}
+    if strict_names:
+        tool["enum"] = list(names)
+    step = {
+        "type": "object",
+        "properties": {"tool": tool, "task": {"type": "string"}},
+        "required": ["tool", "task"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        # "calls" first: an answer can be streamed once it is clear that there are none.
+        "properties": {"calls": {"type": "array", "items": step}, "answer": {"type": "string"}},
+        "required": ["calls", "answer"] if strict_names else ["calls"],
+        "additionalProperties": False,
+    }
+
+
+def planner_system(request: ModelRequest) -> str:
+    """Return the planner's system prompt."""
+    tools = "\n".join(_described(spec) for spec in request.tools)
+    text = _PLANNER.format(tools=tools, example=request.tools[0].name)
+    if request.response_schema is not None:
+        text += _ANSWER_FORM.format(json.dumps(request.response_schema.schema, ensure_ascii=False))
+    return f"{request.system}\n\n{text}" if request.system else text
+
+
+def _described(spec: ToolSpec) -> str:
+    names = ", ".join(spec.parameters.get("properties", {})) or "nothing"
+    return f"- {spec.name}: {' '.join(spec.description.split())} Needs to know: {names}."
+
+
+def executor_system() -> str:
+    """Return the executor's system prompt."""
+    return _EXECUTOR
+
+
+def executor_task(spec: ToolSpec, task: str, messages: Sequence[Message]) -> str:
+    """Return what the executor is asked for one call."""
+    said = next(
+        (m.text for m in reversed(messages) if isinstance(m, UserMessage) and not m.notice), ""
+    )
+    schema = json.dumps(spec.parameters, ensure_ascii=False)
+    return (
+        f"Tool: {spec.name}\nWhat it does: {spec.description}\nSchema of its parameters: {schema}\n\n"
+        f"The user's last message: {said}\n\nTask: {task}"
+    )
+
+
+def plain_history(messages: Sequence[Message], *, as_plans: bool) -> list[Message]:
+    """Write a history without calls and results, for a model that knows neither.
+
+    Args:
+        as_plans: show earlier turns in the form the planner must keep to; otherwise as plain text.
+    """
+    plain: list[Message] = []
+    for part in exchanges(messages):
+        if isinstance(part, UserMessage):
+            plain.append(part)
+            continue
+        text = _as_plan(part) if as_plans else _as_words(part)
+        if text:
+            plain.append(Turn(part.turn.provider, part.turn.model, text=text))
+        if part.results:
+            results = "\n\n".join(
+                f"[{'Error' if result.is_error else 'Result'} of {result.name}]\n{result.content}"
+                for result in part.results
+            )
+            plain.append(UserMessage(results, notice=True))
+    return plain
+
+
+def _as_plan(part: Exchange) -> str:
+    turn = part.turn
+    if turn.stop == "refusal":
+        return ""
+    if turn.native and turn.account == ACCOUNT and part.whole:
+        return str(turn.native[0].get("text", ""))
+    steps = [{"tool": call.name, "task": f"with {call.raw or '{}'}"} for call in part.calls]
+    if not steps and not turn.text:
+        return ""
+    return json.dumps({"calls": steps, "answer": turn.text}, ensure_ascii=False)
+
+
+def _as_words(part: Exchange) -> str:
+    turn = part.turn
+    if turn.stop == "refusal":
+        return ""
+    used = "".join(f"\n[Used {call.name} with {call.raw or '{}'}]" for call in part.calls)
+    return f"{turn.text}{used}".strip()
+
+
+class AnswerReader:
+    """Reads the answer out of a plan while it is being written, once the plan has said that it makes no calls.
+
+    Attributes:
+        text: the answer so far.
+        emitted: characters that ``feed`` has given out.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.emitted = 0
+        self._opening = ""
+        self._held = ""
+        self._state: Literal["opening", "answer", "over"] = "opening"
+
+    def feed(self, delta: str) -> str:
+        """Take a piece of the plan; return the piece of the answer in it."""
+        if self._state == "over":
+            return ""
+        if self._state == "opening":
+            self._opening += delta
+            match = _OPENING.match(self._opening)
+            if match is None:
+                if len(self._opening) > _LONGEST_OPENING:
+                    self._state = "over"
+                return ""
+            delta, self._state = self._opening[match.end() :], "answer"
+        raw = self._held + delta
+        end = _END.match(raw)
+        if end is not None:
+            raw, self._held, self._state = raw[: end.start(1)], "", "over"
+        else:
+            cut = _UNFINISHED.search(raw)
+            at = cut.start() if cut is not None and not _is_escaped(raw, cut.start()) else len(raw)
+            raw, self._held = raw[:at], raw[at:]
+        try:
+            piece = str(json.loads(f'"{raw}"', strict=False))
+        except ValueError:
+            self._state = "over"  # Not JSON after all; the whole text is judged when it is there.
+            return ""
+        self.text += piece
+        self.emitted = len(self.text)
+        return piece
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Tell whether the backslash at a place is itself escaped by the one before."""
+    count = 0
+    while at - count > 0 and text[at - count - 1] == "\\":
+        count += 1
+    return count % 2 == 1
