@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
 
 from _stack import database, product  # noqa: E402
 
+EARLIER = "Which subheadings cover automobile parts?"
 QUESTION = "Which steel and aluminum derivative products did the notice add, and from when?"
 
 
@@ -60,9 +61,10 @@ def take(url: str, email: str, password: str) -> None:
         page.locator(".ccard").first.click()
         for row in page.locator("#documents tr").all():
             expect(row.get_by_text("Ready", exact=True)).to_be_visible(timeout=120_000)
-        portal.open()
-        portal.ask(QUESTION, "extractive")
-        portal.wait_end()
+        for question in (EARLIER, QUESTION):  # the first one finds the worker's model cold
+            portal.open()
+            portal.ask(question, "extractive")
+            portal.wait_end()
         portal.answer.locator("button.cite").first.click()
         expect(page.locator("details.src[open] .leaf mark")).to_be_visible()
         page.wait_for_load_state("networkidle", timeout=10_000)

@@ -189,6 +189,11 @@ function pin(cite) {
   card.open = true;
   card.scrollIntoView({ block: "start" });
 }
+// An opened source: its surroundings scroll to the passage, which stands in their middle.
+refs.addEventListener("htmx:after:settle", (e) => {
+  const mark = e.target.querySelector?.(".leaf mark"), leaf = mark?.closest(".leaf");
+  if (leaf) leaf.scrollTop = Math.max(0, mark.offsetTop - 40);
+});
 function openRefs() { if (getComputedStyle(refs).display === "none") refs.showPopover(); }
 document.addEventListener("click", (e) => {
   const cite = e.target.closest("button.cite[data-cite]");

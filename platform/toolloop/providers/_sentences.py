@@ -33,7 +33,7 @@ _HEADING_SHARE = 0.5
 _ABBREVIATIONS = frozenset(
     """
     e.g i.e etc vs no nos sec secs art arts para fig figs al cf ch chs p pp mr mrs ms dr prof st inc ltd co corp
-    jr sr approx dept est vol rev ed eds u.s u.k jan feb mar apr jun jul aug sep sept oct nov dec
+    jr sr approx dept est vol rev ed eds u.s u.k a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
 _BOUNDARY = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|[。！？]+[」』”]*\s*")
