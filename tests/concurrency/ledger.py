@@ -17,7 +17,7 @@ from apps.collections.models import (
     Page,
     TermFrequency,
 )
-from apps.collections.pipeline import extracted_load
+from apps.collections.pipeline_rows import extracted_load
 from jobs.models import ACTIVE, Job, JobStatus
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

@@ -22,7 +22,7 @@ class Pagination(pagination.CursorPagination):
             cursor = super().decode_cursor(request)
         except exceptions.NotFound:
             raise _unknown_cursor() from None
-        if cursor is not None and cursor.position is not None and not _is_id(cursor.position):
+        if cursor is not None and cursor.position is not None and not _is_id(str(cursor.position)):
             raise _unknown_cursor()
         return cursor
 
