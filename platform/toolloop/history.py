@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.tools.runtime import error_result
 
 
@@ -66,3 +66,26 @@ def own_turns(history: Sequence[Message], steps: int) -> list[Message]:
         if seen == steps:
             return list(history[index:])
     return list(history)
+
+
+def is_answer(turn: Turn) -> bool:
+    """Tell whether a turn is a complete answer: without calls, and neither refused nor cut off."""
+    return turn.stop == "end" and not turn.tool_calls
+
+
+def history_merge(history: Sequence[Message]) -> list[Message]:
+    """Join user messages that follow each other, and leave out empty ones; some chat templates demand it.
+
+    What the loop added (notices) stays apart from what a person said.
+    """
+    merged: list[Message] = []
+    for message in history:
+        last = merged[-1] if merged else None
+        if isinstance(message, UserMessage):
+            if not message.text.strip():
+                continue
+            if isinstance(last, UserMessage) and last.notice == message.notice:
+                merged[-1] = UserMessage(f"{last.text}\n\n{message.text}", message.notice)
+                continue
+        merged.append(message)
+    return merged

@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolloop.calls import CallRunner, Refusal
+from toolloop.compaction import Compaction, Compactor
 from toolloop.deferred import Decision
+from toolloop.errors import ContextTooLong
 from toolloop.events import (
     Event,
     LimitReached,
@@ -17,7 +19,7 @@ from toolloop.events import (
     RunStatus,
     StepReset,
 )
-from toolloop.history import history_open, own_turns
+from toolloop.history import history_open, is_answer, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
@@ -66,6 +68,7 @@ def run_loop(
     decisions: Mapping[str, Decision] | None = None,
     mock_tools: bool = False,
     output: Output | None = None,
+    compaction: Compaction | None = Compaction(),  # noqa: B008 - frozen
 ) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
@@ -88,6 +91,7 @@ def run_loop(
         decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
         output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
             model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output".
+        compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
 
     Yields:
@@ -108,7 +112,7 @@ def run_loop(
     )
     interrupter = Interrupter(stop)
     profile = profile or profile_for(provider.name, model)
-    spending = Spending(limits, profile)
+    spending = Spending(limits, profile, provider=provider.name, model=model)
     turns = TurnRunner(
         provider=provider,
         limits=limits,
@@ -126,7 +130,10 @@ def run_loop(
         decisions=decisions or {},
         mock=mock_tools,
     )
-    run = _Run(template, toolset, limits, interrupter, spending, turns, calls, output, profile)
+    compactor = Compactor(compaction, profile, spending, system, toolset.specs)
+    run = _Run(
+        template, toolset, limits, interrupter, spending, turns, calls, output, profile, compactor
+    )
     return run.events(history, first_step, usage)
 
 
@@ -144,11 +151,13 @@ class _Run:
         calls: CallRunner,
         output: Output | None,
         profile: Profile,
+        compactor: Compactor,
     ) -> None:
         self.template, self.toolset, self.limits = template, toolset, limits
         self.interrupter, self.spending = interrupter, spending
         self.turns, self.calls, self.output, self.profile = turns, calls, output, profile
         self.repairs = 0  # Turns that were asked for because an answer did not fit ``output``.
+        self.compactor = compactor
         self.history: list[Message] = []
         self.step = 0
         self.limit = ""
@@ -170,7 +179,7 @@ class _Run:
         self.spending.begin(usage, turns)
         for turn in turns[:-1]:
             self.carried = self.carried + turn.text if turn.stop == "pause" else ""
-            self.repairs += _is_answer(turn)
+            self.repairs += is_answer(turn)
         self.calls.accounts.count_past(own)
         self.interrupter.open()
         try:
@@ -199,6 +208,7 @@ class _Run:
             final = self.step - self.repairs >= self.limits.max_steps
         while True:
             if turn is None:
+                self.history = await self.compactor.fitted(self.history)
                 reserve = self._allowance()
                 final = bool(self.limit)
                 if final:
@@ -226,6 +236,14 @@ class _Run:
                     if self.turns.visible:
                         yield StepReset("max_seconds", self.step)
                     continue
+                except TurnFailed as failure:
+                    if failure.code != ContextTooLong.code or self.turns.visible:
+                        raise
+                    smaller = await self.compactor.forced(self.history)
+                    if smaller is None:
+                        raise
+                    self.history = smaller
+                    continue
                 turn = cast(Turn, self.turns.turn)
                 self.history.append(turn)
             if turn.tool_calls:
@@ -240,7 +258,7 @@ class _Run:
             )
             if final or not goes_on:
                 problem, value = self._checked_output()
-                if not problem or not _is_answer(turn):
+                if not problem or not is_answer(turn):
                     yield self._finished("completed", stop=turn.stop, output=value)
                     return
                 if final or self.repairs >= self.limits.max_output_repairs:
@@ -378,8 +396,3 @@ class _Run:
             pending=tuple(pending),
             output=output,
         )
-
-
-def _is_answer(turn: Turn) -> bool:
-    """Tell whether a turn is a complete answer; a refusal or a cut one has no form to check."""
-    return turn.stop == "end" and not turn.tool_calls

@@ -33,7 +33,7 @@ class TurnRunner:
     """Makes the model calls of one run.
 
     Args:
-        settle: told the usage of every call that came to its end, also of one that is asked again.
+        settle: told usage and turn of every call that came to its end, also of one that is asked again.
 
     Attributes:
         turn: the turn of the current step, once it is complete.
@@ -48,7 +48,7 @@ class TurnRunner:
         limits: Limits,
         journal: Journal,
         interrupter: Interrupter,
-        settle: Callable[[Usage], None],
+        settle: Callable[[Usage, Turn | None], None],
     ) -> None:
         self._provider, self._limits, self._journal = provider, limits, journal
         self._interrupter, self._settle = interrupter, settle
@@ -121,7 +121,7 @@ class TurnRunner:
             raise
         except ProviderError as error:
             if error.usage is not None:
-                self._settle(error.usage)
+                self._settle(error.usage, None)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.
@@ -136,7 +136,7 @@ class TurnRunner:
             raise TurnFailed("internal_error", text, retryable=False) from error
         if not isinstance(event, TurnFinished):
             return event
-        self._settle(event.turn.usage)
+        self._settle(event.turn.usage, event.turn)
         if event.turn.stop == "error":
             self._error = MalformedResponse(event.turn.stop_detail or "the turn is unusable")
         else:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.base import ToolSpec
-from toolloop.providers.profiles import Profile
+from toolloop.providers.profiles import Profile, profile_for
 
 _BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
 _TOKENS_PER_MESSAGE = 8
 _LEAST_OUTPUT = 256  # A turn that may write less than this is not worth its input.
 _FINAL_OUTPUT = 1024
 _UNKNOWN_OUTPUT_CAP = 32_768
+CACHED = "cached"
+"""``Turn.stop_detail`` of an answer that came out of a response cache and cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,15 @@ class Spending:
     Args:
         limits: the run's limits.
         profile: facts about the model, for its prices and output cap.
+        provider, model: whose profile it is; turns of others (fallbacks) are priced by their own.
     """
 
-    def __init__(self, limits: Limits, profile: Profile) -> None:
+    def __init__(
+        self, limits: Limits, profile: Profile, *, provider: str = "", model: str = ""
+    ) -> None:
         self._limits = limits
         self._profile = profile
+        self._key = (provider, model)
         self._context = 0  # Tokens the provider counted for the history up to the last turn.
         self._unreported = False
         self._free = profile.cost_usd(Usage(input_total=1000, output_total=1000)) == 0.0
@@ -61,7 +67,8 @@ class Spending:
             cache_write=max(0, usage.cache_write - known.cache_write),
             output_total=max(0, usage.output_total - known.output_total),
         )
-        costs = [self._profile.cost_usd(part) for part in (lost, *(turn.usage for turn in turns))]
+        costs = [self._profile.cost_usd(lost)]
+        costs += [self._profile_of(turn).cost_usd(turn.usage) for turn in turns]
         self.cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
@@ -76,12 +83,23 @@ class Spending:
             )
         return found
 
-    def settle(self, usage: Usage) -> None:
-        """Add what one model call has used."""
+    def _profile_of(self, turn: Turn | None) -> Profile:
+        if turn is None or not self._key[0] or (turn.provider, turn.model) == self._key:
+            return self._profile
+        return profile_for(turn.provider, turn.model)
+
+    def history_changed(self) -> None:
+        """Forget what the provider counted: the history is another one now."""
+        self._context = 0
+
+    def settle(self, usage: Usage, turn: Turn | None = None) -> None:
+        """Add what one model call has used; ``turn`` is what came of it, None for nothing."""
+        if turn is not None and turn.stop_detail == CACHED:
+            return
         counted = usage if usage.requests else usage + Usage(requests=1)
         self.usage += counted
         self._context = usage.input_total + usage.output_total
-        cost = self._profile.cost_usd(usage)
+        cost = self._profile_of(turn).cost_usd(usage)
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
@@ -100,7 +118,7 @@ class Spending:
         cap = limits.max_output_tokens
         if limits.max_tokens is None and (limits.max_cost_usd is None or self.cost_usd is None):
             return Reserve(max_output_tokens=cap)
-        expected = self._input_tokens(system, history, tools)
+        expected = self.input_tokens(system, history, tools)
         used = self.usage.input_total + self.usage.output_total
         if (
             limits.max_tokens is not None
@@ -133,7 +151,7 @@ class Spending:
         per_token = output_usd if final else output_usd + input_usd / max(1, expected)
         return max(0, int(left_usd / per_token))
 
-    def _input_tokens(
+    def input_tokens(
         self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> int:
         """Estimate the input of the next call: the provider's own count of the past, plus what came since."""
@@ -151,6 +169,11 @@ class Spending:
                 len(json.dumps(dict(tool.parameters))) + len(tool.description) for tool in tools
             )
         return self._context + size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(since)
+
+
+def text_tokens(message: Message) -> int:
+    """Estimate the tokens of one message."""
+    return len(_text(message).encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE
 
 
 def _text(message: Message) -> str:
