@@ -194,8 +194,7 @@ class _Run:
                     return await self._pause(now, needed.pending)
                 now = await now.resume(settled)
             elif now.is_os_function:
-                automatic = now.function_name == "import" or now.function_name in _SLEEPS
-                now = await (now.resume_auto() if automatic else now.resume_not_handled())
+                now = await self._system(now)
             else:
                 try:
                     answer = await self._call(now)
@@ -203,6 +202,20 @@ class _Run:
                     return await self._pause(now, needed.pending)
                 now = await now.resume(answer)
         return self._complete(now.output)
+
+    async def _system(self, now: Any) -> Any:
+        """Answer what the interpreter asks of a system: imports and short sleeps; there is nothing else."""
+        if now.function_name == "import":
+            return await now.resume_auto()
+        if now.function_name not in _SLEEPS:
+            return await now.resume_not_handled()
+        # The interpreter has charged these seconds to its limit, and refused what is beyond.
+        seconds = max(0.0, float(now.args[0]))
+        if now.function_name == "system.async_sleep":
+            self._tasks[now.call_id] = asyncio.create_task(_slept(seconds))
+            return await now.resume({"future": ...})
+        await asyncio.sleep(seconds)
+        return await now.resume({"return_value": None})
 
     async def _look_up(self, now: Any) -> Any:
         name = now.variable_name
@@ -249,7 +262,8 @@ class _Run:
         for number, task in list(self._tasks.items()):
             if task.done() and not isinstance(task.exception(), ApprovalNeeded):
                 self.settled[number] = task.result()
-                del self._tasks[number], self.planned[number]
+                del self._tasks[number]
+                self.planned.pop(number, None)
 
     async def _pause(self, now: Any, pending: tuple[PendingCall, ...]) -> Outcome:
         """Write the program down; calls that still run are waited for, because they cannot be."""
@@ -346,6 +360,11 @@ def _reference(name: str) -> Callable[[], Awaitable[None]]:
 
     tool.__name__ = tool.__qualname__ = name
     return tool
+
+
+async def _slept(seconds: float) -> Answer:
+    await asyncio.sleep(seconds)
+    return Answer()
 
 
 def _told(answer: Answer) -> dict[str, Any]:

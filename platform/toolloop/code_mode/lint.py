@@ -6,12 +6,15 @@ import ast
 
 from toolloop.code_mode.names import (
     BROUGHT_MODULES,
+    IGNORED_SPECIALS,
+    KNOWN_SPECIAL_ATTRIBUTES,
     MISSING_BUILTINS,
     PATCHES,
     WAITING_SPECIALS,
     importable,
     is_importable,
 )
+from toolloop.code_mode.native import NATIVE_NAMES
 from toolloop.code_mode.prelude import module_names
 from toolloop.code_mode.result import Ending, Problem
 from toolloop.code_mode.scan import Function, Scan
@@ -29,6 +32,17 @@ _INHERIT = {
     ),
 }
 _ASYNC_COMPREHENSION = "Collect the awaitables first and use await asyncio.gather(*awaitables)."
+_INSTEAD = {
+    "enum": "Use constants, or a dict from name to value. ",
+    "pandas": "Use lists of dicts, csv, statistics and collections. ",
+    "numpy": "Use lists, math and statistics. ",
+    "requests": "Use the tools. ",
+    "uuid": "Use random.getrandbits(128). ",
+    "logging": "Use print(). ",
+    "traceback": "Print the exception itself. ",
+    "concurrent": "Use parallel((tool, arg), ...). ",
+    "threading": "Use parallel((tool, arg), ...). ",
+}
 _ENDLESS = {"count", "cycle", "repeat"}
 
 
@@ -79,19 +93,20 @@ class _Lint(ast.NodeVisitor):
             for alias in node.names:
                 if alias.name not in known:
                     self._import_refuse(node, f"{module}.{alias.name}")
-        else:
+        elif module not in ("typing", "collections.abc"):
             for alias in node.names:
-                if PATCHES.get((module, alias.name)) == "":
+                if not _is_known(module, alias.name):
                     self._import_refuse(node, f"{module}.{alias.name}")
 
     def _import_refuse(self, node: ast.stmt, name: str) -> None:
         if not self._guarded:
+            instead = _INSTEAD.get(name.partition(".")[0], "")
             self.problems.append(
                 Problem(
                     Ending.UNSUPPORTED_IMPORT,
                     f"{name} cannot be imported here.",
                     node.lineno,
-                    f"Importable: {', '.join(importable())}. There are no files, no network and no processes.",
+                    f"{instead}Importable: {', '.join(importable())}. There are no files, no network and no processes.",
                 )
             )
 
@@ -103,7 +118,16 @@ class _Lint(ast.NodeVisitor):
         for item in node.body:
             if isinstance(item, Function):
                 self._method(item)
+        for decorator in node.decorator_list:
+            self._dataclass(decorator)
         self.generic_visit(node)
+
+    def _dataclass(self, decorator: ast.expr) -> None:
+        if isinstance(decorator, ast.Call):
+            for keyword in decorator.keywords:
+                if keyword.arg in ("order", "slots", "kw_only", "unsafe_hash", "match_args"):
+                    advice = "Leave the option out; sort with key=lambda x: ... instead."
+                    self.refuse(decorator, f"@dataclass({keyword.arg}=...)", advice)
 
     def _method(self, item: Function) -> None:
         if item.decorator_list:
@@ -112,14 +136,9 @@ class _Lint(ast.NodeVisitor):
                 "a decorated method",
                 "Write a plain method without decorator, and call it with ().",
             )
-        special = item.name.startswith("__") and item.name.endswith("__")
-        if item.name in ("__bool__", "__len__"):
-            self.refuse(
-                item,
-                f"{item.name}",
-                "It would be ignored: write a method of another name and call it.",
-            )
-        elif special and item.name not in WAITING_SPECIALS and self.scan.waits(item):
+        if item.name in IGNORED_SPECIALS:
+            self.refuse(item, item.name, f"It would be ignored. {IGNORED_SPECIALS[item.name]}")
+        elif _is_special(item.name) and item.name not in WAITING_SPECIALS and self.scan.waits(item):
             self.refuse(
                 item,
                 f"a tool call inside {item.name}",
@@ -183,12 +202,11 @@ class _Lint(ast.NodeVisitor):
             self.refuse(
                 node, f"{module}.{name}", f"It has: {', '.join(sorted(module_names(module)))}."
             )
-        elif module == "asyncio" and name in _NO_ASYNCIO:
-            self.refuse(
-                node,
-                f"asyncio.{name}",
-                "Use await, or asyncio.gather(...); tools have their own time limits.",
-            )
+        elif module in NATIVE_NAMES and not _is_known(module, name):
+            has = ", ".join(sorted(NATIVE_NAMES[module]))
+            self.refuse(node, f"{module}.{name}", f"{module} has: {has}.")
+        elif _is_special(node.attr) and node.attr not in KNOWN_SPECIAL_ATTRIBUTES:
+            self.refuse(node, node.attr, "Use ordinary attributes and functions.")
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -208,10 +226,15 @@ class _Lint(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-_NO_ASYNCIO = {
-    "Semaphore", "Lock", "Event", "Queue", "TaskGroup", "wait_for", "wait", "as_completed", "timeout", "to_thread",
-    "shield", "get_event_loop", "new_event_loop", "create_subprocess_exec", "create_subprocess_shell", "open_connection",
-}  # fmt: skip
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_known(module: str, name: str) -> bool:
+    known = NATIVE_NAMES.get(module)
+    if known is None or name in known or (module, name) in PATCHES:
+        return True
+    return is_importable(f"{module}.{name}")
 
 
 def _values(node: ast.Call) -> list[ast.expr]:

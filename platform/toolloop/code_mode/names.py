@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from toolloop.code_mode.native import NATIVE_NAMES
+
 # Modules of the interpreter itself.
-NATIVE_MODULES = frozenset({
-    "asyncio", "base64", "binascii", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal",
-    "functools", "hashlib", "itertools", "json", "math", "os", "os.path", "pathlib", "posixpath", "random", "re", "sys",
-    "time", "tomllib", "typing", "unicodedata", "__future__",
-})  # fmt: skip
+NATIVE_MODULES = frozenset(NATIVE_NAMES)
 # Modules that ``sandboxed/`` brings along, by the file that holds them.
 BROUGHT_MODULES = {
     "calendar": "calendar_", "contextlib": "contextlib_", "heapq": "heapq_", "html": "html_", "io": "io_",
@@ -18,7 +16,6 @@ BROUGHT_MODULES = {
 PATCHES: dict[tuple[str, str], str] = {
     ("re", "subn"): "subn_",
     ("functools", "wraps"): "wraps_",
-    ("functools", "cached_property"): "",
     ("dataclasses", "asdict"): "asdict_",
     ("dataclasses", "astuple"): "astuple_",
     ("dataclasses", "fields"): "fields_",
@@ -26,6 +23,7 @@ PATCHES: dict[tuple[str, str], str] = {
     ("collections", "OrderedDict"): "ordered_",
     ("asyncio", "create_task"): "create_task_",
     ("asyncio", "ensure_future"): "create_task_",
+    ("datetime", "UTC"): "utc_",
     ("typing", "cast"): "cast_",
     ("typing", "NewType"): "new_type_",
     ("str", "maketrans"): "maketrans_",
@@ -56,6 +54,39 @@ MISSING_BUILTINS: dict[str, str] = {
     "classmethod": "use a plain function outside the class",
     "property": "use a plain method and call it",
 }
+# Exceptions that do not exist, and the nearest that does: what tools raise arrives as that one.
+NEAREST_EXCEPTIONS = {
+    "IOError": "OSError", "EnvironmentError": "OSError", "ConnectionError": "OSError", "BrokenPipeError": "OSError",
+    "ConnectionRefusedError": "OSError", "ConnectionResetError": "OSError", "InterruptedError": "OSError",
+    "UnicodeError": "ValueError",
+}  # fmt: skip
+MISSING_BUILTINS |= dict.fromkeys(
+    ("EOFError", "GeneratorExit", "Warning", "UserWarning", "DeprecationWarning", "BufferError", "SystemError",
+     "StopAsyncIteration", "ReferenceError", "FloatingPointError", "ExceptionGroup"),
+    "use another built-in exception",
+)  # fmt: skip
+# Special methods that would be ignored, or never called.
+IGNORED_SPECIALS = {
+    "__bool__": "Write a method of another name and call it.",
+    "__len__": "Write a method of another name and call it.",
+    "__lt__": "Compare and sort with key=lambda x: ... instead.",
+    "__le__": "Compare and sort with key=lambda x: ... instead.",
+    "__gt__": "Compare and sort with key=lambda x: ... instead.",
+    "__ge__": "Compare and sort with key=lambda x: ... instead.",
+    "__iadd__": "Write a method of another name and call it.",
+    "__getattr__": "Set the attributes in __init__.",
+    "__getattribute__": "Set the attributes in __init__.",
+    "__setattr__": "Write a method of another name and call it.",
+    "__format__": "Write a method that returns the text.",
+    "__new__": "Use __init__.",
+    "__reversed__": "Use reversed(list(...)).",
+}
+# Special attributes that exist; reading any other fails.
+KNOWN_SPECIAL_ATTRIBUTES = frozenset({
+    "__class__", "__name__", "__dataclass_fields__", "__call__", "__init__", "__len__", "__iter__", "__next__",
+    "__contains__", "__getitem__", "__setitem__", "__delitem__", "__add__", "__eq__", "__enter__", "__exit__",
+    "__hash__", "__repr__", "__str__",
+})  # fmt: skip
 # Method names that are hardly ever data: an attribute of that name used as a value is a bound method.
 METHOD_NAMES = frozenset({
     "append", "appendleft", "capitalize", "casefold", "endswith", "extend", "isalnum", "isalpha", "isdigit", "islower",

@@ -10,10 +10,12 @@ from toolloop.code_mode.names import (
     CALL_PATCHES,
     METHOD_NAMES,
     MORE_METHOD_NAMES,
+    NEAREST_EXCEPTIONS,
     PARALLEL,
     PATCHES,
     PREFIX,
 )
+from toolloop.code_mode.native import NATIVE_NAMES
 from toolloop.code_mode.prelude import module_variable
 from toolloop.code_mode.scan import Scan
 
@@ -92,8 +94,9 @@ class Rewriter(ast.NodeTransformer):
                 parts.append(f"{bound.partition('.')[0]} = {new}")
             else:
                 kept.append(shown)
-        if isinstance(node, ast.ImportFrom) and node.module == "collections.abc":
-            return f"from typing import {', '.join(kept)}"
+        if isinstance(node, ast.ImportFrom) and node.module == "collections.abc" and kept:
+            parts.insert(0, f"from typing import {', '.join(kept)}")
+            kept = []
         if not parts:
             return ""
         if kept:
@@ -124,9 +127,8 @@ class Rewriter(ast.NodeTransformer):
         if patch := PATCHES.get((module, name)):
             self.core.add(patch)
             return PREFIX + patch
-        if (module, name) == ("datetime", "UTC"):
-            self.core.add("utc_")
-            return f"{PREFIX}utc_"
+        if module in ("typing", "collections.abc") and name not in NATIVE_NAMES["typing"]:
+            return "object"  # Good for annotations, and there is no other use for it.
         return ""
 
     def deleted(self, target: ast.expr) -> str:
@@ -207,12 +209,9 @@ class Rewriter(ast.NodeTransformer):
             module, name = "str", node.attr
         if patch := PATCHES.get((module, name)):
             return self._use(patch)
-        if (module, name) == ("datetime", "UTC"):
-            self._changed = True
-            return ast.Attribute(
-                ast.Attribute(node.value, "timezone", ast.Load()), "utc", ast.Load()
-            )
         if isinstance(node.ctx, ast.Load):
+            if node.attr == "__name__":
+                return ast.Call(self._use("name_"), [self.visit(node.value)], [])
             caught = isinstance(node.value, ast.Name) and node.value.id in self.scan.errors_of_json
             if caught and node.attr in ("msg", "pos", "lineno", "colno"):
                 return ast.Call(self._use("failure_"), [node.value, ast.Constant(node.attr)], [])
@@ -224,6 +223,9 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in NEAREST_EXCEPTIONS and node.id not in self.scan.bound:
+            self._changed = True
+            return _name(NEAREST_EXCEPTIONS[node.id])
         replaced = _REPLACED_BUILTINS.get(node.id)
         if replaced and isinstance(node.ctx, ast.Load) and node.id not in self.scan.bound:
             return self._use(replaced)

@@ -124,9 +124,9 @@ def parked(result: CodeResult) -> ParkCall:
     """Park the run at the first call that waits; the next one parks it again."""
     waiting = result.pending[0]
     shown = json.dumps(waiting.call.arguments, ensure_ascii=False)[:2000]
-    reason = f"{waiting.call.name} {shown} (line {result.line} of the program)"
-    if waiting.reason:
-        reason = f"{reason}: {waiting.reason}"
+    # A call parked by its own rule comes with its name and arguments as the reason already.
+    reason = waiting.reason or f"{waiting.call.name} {shown}"
+    reason = f"{reason} (line {result.line} of the program)"
     state = {
         "program": result.state,
         "call_id": waiting.call.id,

@@ -32,6 +32,7 @@ class Scan:
         self.modules: dict[str, str] = {}
         self.members: dict[str, tuple[str, str]] = {}
         self.bound: set[str] = set()
+        self._rebound: set[str] = set()  # Bound otherwise than by an import.
         self.called: set[str] = set()
         self.is_async = False
         self.errors_of_json: set[str] = set()
@@ -46,14 +47,14 @@ class Scan:
     def _look(self, node: ast.AST) -> None:
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):
-                self.bound.add(node.id)
+                self._rebind(node.id)
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
                 self.called.add(node.func.id)
         elif isinstance(node, ast.arg):
-            self.bound.add(node.arg)
+            self._rebind(node.arg)
         elif isinstance(node, Function | ast.ClassDef):
-            self.bound.add(node.name)
+            self._rebind(node.name)
             self.is_async = self.is_async or isinstance(node, ast.AsyncFunctionDef)
         elif isinstance(node, ast.Await):
             self.is_async = True
@@ -67,7 +68,7 @@ class Scan:
                 self.members[alias.asname or alias.name] = (node.module or "", alias.name)
                 self.bound.add(alias.asname or alias.name)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            self.bound.add(node.name)
+            self._rebind(node.name)
             if node.type is not None and "JSONDecodeError" in ast.unparse(node.type):
                 self.errors_of_json.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
@@ -75,7 +76,17 @@ class Scan:
                 if isinstance(target, ast.Name):
                     self._bodies.append((target.id, False, node.value))
         elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-            self.bound.add(node.name)
+            self._rebind(node.name)
+
+    def _rebind(self, name: str) -> None:
+        self.bound.add(name)
+        self._rebound.add(name)
+
+    def module(self, name: str) -> str:
+        """Return the module that a name stands for everywhere; "" where it may stand for something else."""
+        if name in self._rebound or name in self.members:
+            return ""
+        return self.modules.get(name, "")
 
     def _methods(self, tree: ast.Module) -> None:
         inside: set[ast.AST] = set()
@@ -113,20 +124,21 @@ class Scan:
     def member(self, node: ast.expr) -> tuple[str, str]:
         """Return (module, attribute) for ``json.dumps`` or an imported ``dumps``; ("", "") for anything else."""
         if isinstance(node, ast.Name):
-            return self.members.get(node.id, ("", ""))
-        if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id in self.modules:
-                return self.modules[node.value.id], node.attr
-            if (
-                isinstance(node.value, ast.Name)
-                and node.value.id in self.members
-                and self.members[node.value.id] == ("urllib", "parse")
-            ):
-                return "urllib.parse", node.attr
-        return "", ""
+            return ("", "") if node.id in self._rebound else self.members.get(node.id, ("", ""))
+        if not isinstance(node, ast.Attribute):
+            return "", ""
+        path = ast.unparse(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else ""
+        if path in ("os.path", "urllib.parse"):
+            return path, node.attr
+        module = self.module(path)
+        if not module and self.members.get(path) in (("urllib", "parse"), ("os", "path")):
+            module = ".".join(self.members[path])
+        return (module, node.attr) if module else ("", "")
 
     def is_module(self, node: ast.expr) -> bool:
         """Tell whether an expression names a module, so that its attributes are no bound methods."""
         while isinstance(node, ast.Attribute):
             node = node.value
-        return isinstance(node, ast.Name) and (node.id in self.modules or node.id in self.members)
+        return isinstance(node, ast.Name) and (
+            bool(self.module(node.id)) or (node.id in self.members and node.id not in self._rebound)
+        )

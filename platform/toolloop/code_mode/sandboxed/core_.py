@@ -43,6 +43,19 @@ def callable_(thing: Any) -> bool:
     return str(thing)[:6] in ("<bound", "<built", "<funct", "<class")
 
 
+def name_(thing: Any) -> str:
+    try:
+        name: str = thing.__name__
+        return name
+    except AttributeError:
+        text = str(thing)
+        if text.startswith("<function '"):
+            return text.split("'")[1].split(".")[-1]
+        if text.startswith("<built-in function "):
+            return text[19:-1]
+        raise
+
+
 def issubclass_(kind: Any, parents: Any) -> bool:
     parents = parents if isinstance(parents, tuple) else (parents,)
     return kind in parents or object in parents or (kind is bool and int in parents)
