@@ -86,12 +86,12 @@ class Stack:
             ],
             DJANGO_DB_POOL="1",
         )
-        wait_for(lambda: self.get("/healthz") == 200, what="the web server")
+        wait_for(lambda: self.get("/healthz") == 200, 90, "the web server")
 
     def start_worker(self) -> None:
         """Start the worker command and wait for its heartbeat."""
         self.worker = self._start("worker", ["manage.py", "worker"])
-        wait_for(lambda: self.get("/readyz") == 200, what="the worker's heartbeat")
+        wait_for(lambda: self.get("/readyz") == 200, 90, "the worker's heartbeat")
 
     def get(self, path: str) -> int:
         """Return the status of a GET, 0 while nobody listens."""
