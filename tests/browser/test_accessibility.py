@@ -53,7 +53,11 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
     content = paper(title="Rules of entry", paragraphs=PARAGRAPHS)
     portal.upload(
         {"name": "rules.pdf", "mimeType": "application/pdf", "buffer": content},
-        {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 and nothing more"},
+        {
+            "name": "broken.pdf",
+            "mimeType": "application/pdf",
+            "buffer": b"%PDF-1.7 and nothing more",
+        },
     )
     portal.expect_ready("rules.pdf")
     expect(portal.row("broken.pdf").get_by_text("Failed", exact=True)).to_be_visible()
@@ -139,7 +143,10 @@ def test_pages_pass_axe_and_fit_the_window(
     for name in ("members", "keys", "models", "audit"):
         owner.goto(pages[name])
         examine(owner, name, look, problems)
-    for name, path in {"admin": "/admin/", "admin-list": reverse("admin:collections_document_changelist")}.items():
+    for name, path in {
+        "admin": "/admin/",
+        "admin-list": reverse("admin:collections_document_changelist"),
+    }.items():
         owner.goto(path)
         examine(owner, name, look, problems)
     assert problems == []

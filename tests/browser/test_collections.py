@@ -23,19 +23,22 @@ def file(name: str, content: bytes) -> dict[str, Any]:
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 
-
-
 def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Portal) -> None:
     portal.create_collection("Two at once")
     portal.upload(
         file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)),
-        file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
+        file(
+            "notes.md",
+            b"# Notes\n\nThe notice period is thirty days from the first of the month.\n",
+        ),
     )
     portal.expect_ready("rules.pdf", "notes.md")
     expect(portal.page.locator("#collection-stats")).to_contain_text("Documents2")
     live = portal.page.locator("#documents").inner_text()
     portal.page.reload()
-    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(live.split("\n"))
+    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(
+        live.split("\n")
+    )
 
 
 def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal: Portal) -> None:

@@ -50,8 +50,9 @@ def test_tabs_stay_apart_when_each_shows_another_workspace(
     make_collection(cast.other_tenant, "Theirs alone")
     page = new_page()
     sign_in(page, cast.user("member").email)
-    here, there = Portal(page, cast.tenant.slug), Portal(
-        page.context.new_page(), cast.other_tenant.slug
+    here, there = (
+        Portal(page, cast.tenant.slug),
+        Portal(page.context.new_page(), cast.other_tenant.slug),
     )
     here.open("collections/")
     there.open("collections/")

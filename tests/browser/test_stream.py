@@ -128,9 +128,7 @@ def test_answer_goes_on_when_the_line_is_lost_for_a_while(asked: Portal) -> None
     assert_whole(asked)
 
 
-def test_answer_is_whole_when_the_worker_is_killed_in_the_middle(
-    asked: Portal, site: Site
-) -> None:
+def test_answer_is_whole_when_the_worker_is_killed_in_the_middle(asked: Portal, site: Site) -> None:
     asked.ask("What is the notice period?", LONG)
     asked.wait_words(20)
     assert site.stack.worker is not None
