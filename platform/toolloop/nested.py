@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -30,6 +31,10 @@ from toolloop.tools.toolset import Toolset
 
 # What a tool's calls return goes to that tool, a program perhaps, which must not get half of a JSON text.
 _MOST_OUTPUT_CHARS = 1_000_000
+
+
+_CANCEL_GRACE_S = 0.4  # Less than the run's own, which waits for the parent.
+logger = logging.getLogger(__name__)
 
 
 class SerialJournal:
@@ -150,7 +155,11 @@ class NestedCalls:
                 tasks = set(family.tasks)
                 for task in tasks:
                     task.cancel()
-                await asyncio.wait(tasks)
+                _, left = await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
+                if left:
+                    logger.warning(
+                        "%d calls of %s ignore their cancellation", len(left), context.call_id
+                    )
 
     async def __call__(
         self,

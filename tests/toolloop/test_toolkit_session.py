@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.toolloop.helpers import Dialogue, add
-from toolloop.errors import ConfigurationError
+from toolloop.chooser import model_chooser
+from toolloop.errors import AuthFailed, ConfigurationError
 from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
-from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn, call, calls, says
+from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn, call, calls, fails, says
 from toolloop.tools import Tool, ToolDefinitionError, tool
 from toolloop.tools.catalog import Catalog, CatalogEntry
 from toolloop.tools.dynamic import DynamicToolset
@@ -270,3 +271,25 @@ def test_first_request_costs_under_5_percent_when_the_catalog_holds_500_tools() 
     report = DynamicToolset(catalog, ToolSession(), [add]).token_report()
     assert report["now"] < 0.05 * report["catalog"]
     assert isinstance(next(iter(catalog)), CatalogEntry)
+
+
+async def test_cheap_model_chooses_and_its_failure_is_an_error_the_model_can_work_around(
+    catalog: Catalog,
+) -> None:
+    cheap = ScriptedProvider(
+        [
+            says('{"names": ["gamma", "invented"]}', expect="- gamma: Do gamma."),
+            fails(AuthFailed("no")),
+        ]
+    )
+    dialogue = await converse(
+        DynamicToolset(catalog, ToolSession(), chooser=model_chooser(cheap, "cheap")),
+        calls(call("find_tools", intent="do gamma")),
+        calls(call("find_tools", intent="do delta")),
+        says("done"),
+    )
+    assert [t["name"] for t in result(dialogue, 1)["tools"]] == ["gamma"]
+    failed = dialogue.told(2)[-1]
+    assert failed.error_code == "tool_error"
+    assert "browse_toolkit" in failed.content
+    assert cheap.requests[0].tools == ()
