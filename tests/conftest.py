@@ -26,6 +26,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: (server.stop(), None)[1])
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run all tests that start servers: two products at once slow each other into time limits."""
+    for item in items:
+        if item.get_closest_marker("servers"):
+            item.add_marker(pytest.mark.xdist_group("servers"))
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Point Django at the database that ``pytest_configure`` started (settings were read before it)."""

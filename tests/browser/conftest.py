@@ -39,7 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.servers)
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.servers)
-            item.add_marker(pytest.mark.xdist_group("concurrency"))
 
 
 @dataclass(frozen=True)
