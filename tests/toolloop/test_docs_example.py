@@ -1,4 +1,4 @@
-"""The example of docs/toolloop.md runs, and prints what the page says it prints."""
+"""The examples of docs/toolloop.md and docs/toolkit.md run, and print what they should."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,3 +30,35 @@ def test_example_prints_what_the_page_says():
         "completed, 2 model calls",
     ]
     assert all(line in page.replace("\n", " ") for line in said)
+
+
+TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("number", "lines"),
+    [
+        (0, ["Acme has two open invoices. ('list_invoices',)"]),
+        (
+            1,
+            [
+                'parked approval {"to": "Ann", "amount": 500}',
+                "completed Both are paid.",
+            ],
+        ),
+        (2, ["grade=4 reason=None 2"]),
+        (3, ["It is 5. 3"]),
+    ],
+)
+def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TOOLKIT[number]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(ROOT / "platform")},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().splitlines() == lines
+    assert len(TOOLKIT) == 4
