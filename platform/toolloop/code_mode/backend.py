@@ -52,11 +52,16 @@ class SandboxBackend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that was read, found runnable, and rewritten for the interpreter."""
+    """A program that was read, found runnable, and rewritten for the interpreter.
+
+    Attributes:
+        loop_line: line of its loop, when it has exactly one that is not inside another; 0 otherwise.
+    """
 
     source: str
     lowered: Lowered
     is_async: bool
+    loop_line: int = 0
 
 
 async def program_prepare(source: str, host: ToolHost, limits: CodeLimits) -> Program | Problem:
@@ -78,12 +83,14 @@ def program_read(source: str, tools: Any) -> Program | Problem:
     """
     try:
         source.encode()
+        source = source.replace("\r\n", "\n").replace("\r", "\n")
         tree = ast.parse(source)
         scan = Scan(tree, tools)
         problem = lint(tree, scan)
         if problem is not None:
             return problem
-        return Program(source, lower(source, tree, scan), scan.is_async)
+        loop = _only_loop(tree)
+        return Program(source, lower(source, tree, scan), scan.is_async, loop)
     except SyntaxError as error:
         return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error.msg}", error.lineno or 0)
     except RecursionError:
@@ -92,3 +99,15 @@ def program_read(source: str, tools: Any) -> Program | Problem:
         return Problem(Ending.SYNTAX_ERROR, "SyntaxError: the program is nested too deeply")
     except ValueError as error:
         return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error}")
+
+
+def _only_loop(tree: ast.Module) -> int:
+    found: list[int] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting and len(found) < 2:
+        node = waiting.pop()
+        if isinstance(node, ast.For | ast.While):
+            found.append(node.lineno)
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return found[0] if len(found) == 1 else 0

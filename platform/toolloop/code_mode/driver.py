@@ -6,6 +6,7 @@ import asyncio
 import base64
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolloop.code_mode.backend import Outcome, Program, program_prepare
@@ -108,6 +109,7 @@ class _Run:
         self._tasks: dict[int, asyncio.Task[Answer]] = {}
         self._begun = time.monotonic()
         self._flooded = False
+        self._called_at = 0
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._inside = False
@@ -125,7 +127,7 @@ class _Run:
         except asyncio.CancelledError:
             if self._flooded and self._task is not None and self._task.uncancel() == 0:
                 text = f"The program printed more than {self.limits.output_stop} characters."
-                return self._ended(Problem(Ending.LIMIT_OUTPUT, text))
+                return self._ended(Problem(Ending.LIMIT_OUTPUT, text, self._last_line()))
             raise
         except TimeoutError:
             if not scope.expired():
@@ -160,6 +162,7 @@ class _Run:
             return await self._drive(module, entered, snapshot)
         except module.MontyError as error:
             problem = problem_of(error, module, self.program, self.host)
+            problem = replace(problem, line=problem.line or self._last_line())
             if self._flooded or (
                 problem.ending is Ending.LIMIT_TIME and self.output.total > 4 * limits.output_chars
             ):
@@ -228,7 +231,8 @@ class _Run:
         name = now.function_name
         if now.object_id is not None or not self.host.has(name):
             return {"exc_type": "NameError", "message": self.host.unknown(str(name)[:100])}
-        planned = self.host.plan(name, now.args, now.kwargs, self._line(now.position))
+        self._called_at = self._line(now.position)
+        planned = self.host.plan(name, now.args, now.kwargs, self._called_at)
         if self.program.is_async and name != PARALLEL:
             self.planned[now.call_id] = planned[0]
             self._tasks[now.call_id] = asyncio.create_task(self.host.make(planned[0]))
@@ -346,7 +350,8 @@ class _Run:
         return code.count(b"\n", 0, position.start) + 1
 
     def _last_line(self) -> int:
-        return self.host.log[-1].line if self.host.log else 0
+        """Return where the program most likely is, when the interpreter cannot say: its last call, or its only loop."""
+        return self._called_at or self.program.loop_line
 
     def _spent(self) -> float:
         return self.spent_s + time.monotonic() - self._begun

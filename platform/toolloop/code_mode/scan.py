@@ -103,14 +103,21 @@ class Scan:
                 self._bodies.append((node.name, False, node))
 
     def _spread(self) -> None:
-        grown = True
-        while grown:
-            grown = False
-            for name, is_method, body in self._bodies:
+        """Find all functions that may wait, in time linear to the program: hostile ones are long chains."""
+        users: dict[tuple[bool, str], list[tuple[bool, str]]] = {}
+        for name, is_method, body in self._bodies:
+            for part in ast.walk(body):
+                if isinstance(part, ast.Name):
+                    users.setdefault((False, part.id), []).append((is_method, name))
+                elif isinstance(part, ast.Attribute):
+                    users.setdefault((True, part.attr), []).append((is_method, name))
+        fresh = [(False, name) for name in self.waiting]
+        while fresh:
+            for is_method, name in users.pop(fresh.pop(), ()):
                 known = self.waiting_methods if is_method else self.waiting
-                if name not in known and self.waits(body):
+                if name not in known:
                     known.add(name)
-                    grown = True
+                    fresh.append((is_method, name))
 
     def waits(self, node: ast.AST) -> bool:
         """Tell whether running a piece of code may wait for a tool (or hands one to what may call it)."""
@@ -127,7 +134,7 @@ class Scan:
             return ("", "") if node.id in self._rebound else self.members.get(node.id, ("", ""))
         if not isinstance(node, ast.Attribute):
             return "", ""
-        path = ast.unparse(node.value) if isinstance(node.value, ast.Name | ast.Attribute) else ""
+        path = _dotted(node.value)
         if path in ("os.path", "urllib.parse"):
             return path, node.attr
         module = self.module(path)
@@ -142,3 +149,12 @@ class Scan:
         return isinstance(node, ast.Name) and (
             bool(self.module(node.id)) or (node.id in self.members and node.id not in self._rebound)
         )
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return ``a`` or ``a.b``; "" for anything longer, which is no module."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return ""
