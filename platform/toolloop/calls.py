@@ -285,6 +285,8 @@ class CallRunner:
         """Cancel what runs, and answer it and all that waits."""
         running = list(self._running.items())
         await self._cancel_all()
+        if self._journal.error is not None:
+            raise self._journal.error
         events: list[Event] = []
         why = "the run was stopped" if cause == "stop" else "the run's time is over"
         code = "cancelled" if cause == "stop" else "limit"

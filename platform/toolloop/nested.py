@@ -75,7 +75,11 @@ class SerialJournal:
         if parked is None:
             return
         async with self._lock:
-            await parked(step, pending)
+            try:
+                await parked(step, pending)
+            except Exception as error:
+                self.error = self.error or error
+                raise
 
 
 @dataclass(slots=True, eq=False)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolloop.errors import ConfigurationError
-from toolloop.providers._common import is_strict_schema
+from toolloop.providers._common import is_recursive, is_strict_schema
 from toolloop.providers.base import ModelRequest, ResponseSchema
 from toolloop.providers.profiles import Profile
 from toolloop.tools.validation import problems_find
@@ -86,6 +86,9 @@ def output_of(form: type[Any] | Mapping[str, Any] | Output, name: str = "") -> O
     root = _resolved(schema, schema)
     if root.get("type") != "object":
         raise ConfigurationError("the schema of an answer must be of type object at its root")
+    if "$ref" in schema:
+        # Recursive models: pydantic refers to the root, which providers want to see as an object.
+        schema = {**root, "$defs": schema.get("$defs", {})}
     own = name or schema.get("title") or getattr(form, "__name__", "") or "answer"
     closed = _closed(schema, schema)
     strict = is_strict_schema(closed)
@@ -102,7 +105,8 @@ def request_structured(request: ModelRequest, output: Output, profile: Profile) 
     native = profile.structured_output == "always" or (
         profile.structured_output == "without_tools" and not request.tools
     )
-    if native and output.wire.strict:
+    # Not every provider that enforces schemas takes recursive ones, so these are said in words as well.
+    if native and output.wire.strict and not is_recursive(output.wire.schema):
         return replace(request, response_schema=output.wire)
     prompt = _PROMPT.format(json.dumps(output.schema, ensure_ascii=False))
     system = f"{request.system}\n\n{prompt}" if request.system else prompt

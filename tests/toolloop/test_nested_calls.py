@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 
 from tests.toolloop.helpers import Recorder, add, broken, converse
-from toolloop.deferred import PendingCall
+from toolloop.deferred import ParkCall, PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolCall, ToolResult, UserMessage
@@ -290,6 +291,63 @@ async def test_run_ends_with_the_journals_error_when_a_nested_call_cannot_be_rec
 
     with pytest.raises(OSError, match="disk full"):
         await run(["add", {"a": 1, "b": 2}], journal=Failing())
+
+
+async def test_run_ends_with_the_journals_error_when_parking_cannot_be_recorded() -> None:
+    class Failing(Recorder):
+        async def call_parked(self, step: int, pending: PendingCall) -> None:
+            raise OSError("disk full")
+
+    @tool
+    async def parks() -> str:
+        """Park."""
+        raise ParkCall("approval", "please")
+
+    with pytest.raises(OSError, match="disk full"):
+        await run(["parks", {}], tools=(parks,), journal=Failing())
+
+
+async def test_run_ends_with_the_journals_error_when_it_fails_while_the_run_stops() -> None:
+    stop = asyncio.Event()
+
+    class Failing(Recorder):
+        async def call_finished(
+            self, step: int, call: ToolCall, result: ToolResult, duration_s: float
+        ) -> None:
+            if call.id == "call_1.1":
+                raise OSError("disk full")
+
+    @tool
+    async def hang() -> str:
+        """Never end."""
+        stop.set()
+        await asyncio.sleep(60)
+        return ""
+
+    with pytest.raises(OSError, match="disk full"):
+        await run(["hang", {}], tools=(hang,), stop=stop, journal=Failing())
+
+
+async def test_stop_is_quick_when_a_nested_call_resists_its_cancellation() -> None:
+    stop, release = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def stubborn() -> str:
+        """Ignore cancellations."""
+        stop.set()
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return ""
+
+    begun = time.monotonic()
+    dialogue = await run(["stubborn", {}], caller=together, tools=(stubborn,), stop=stop)
+    assert dialogue.end.status == "stopped"
+    assert time.monotonic() - begun < 1
+    release.set()
+    await asyncio.sleep(0.01)
 
 
 async def test_stored_result_is_used_when_the_journal_has_one_for_a_nested_call() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any, Literal
 
 import pydantic
@@ -25,11 +26,12 @@ from toolloop.events import StepReset
 from toolloop.limits import Limits
 from toolloop.messages import Turn, UserMessage
 from toolloop.output import Output, clean_json, extract_json, output_of, request_structured
-from toolloop.providers._common import is_strict_schema
+from toolloop.providers._common import is_recursive, is_strict_schema
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import profile_for
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.structured import GenerationFailed, generate
+from toolloop.tools.validation import problems_find
 
 
 class Part(pydantic.BaseModel):
@@ -232,6 +234,77 @@ def test_recursive_model_stays_checkable() -> None:
     assert problem == ""
     assert value.children[0].name == "b"
     assert isinstance(output, Output)
+    assert output.wire.schema["type"] == "object"
+    assert is_recursive(output.wire.schema)
+    assert not is_recursive(output_of(Order).wire.schema)
+    provider: Any = ANTHROPIC.provider(Recorder())
+    asked = request_structured(
+        ANTHROPIC.request(), output, profile_for("anthropic", ANTHROPIC.model)
+    )
+    assert "format" not in provider._body(asked).get("output_config", {})
+    assert "children" in asked.system
+    assert is_recursive({"type": "object", "properties": {"a": {"$ref": "#"}}})
+
+
+def random_schema(chosen: random.Random, depth: int = 0) -> tuple[dict[str, Any], Any]:
+    """Make a schema and a value that fits it."""
+    kind = chosen.choice(["string", "integer", "null?", "array", "object"][: 5 if depth < 3 else 3])
+    if kind == "string":
+        return {"type": "string", "minLength": 1}, "x"
+    if kind == "integer":
+        return {"type": "integer", "maximum": 9}, 3
+    if kind == "null?":
+        return {"anyOf": [{"type": "string"}, {"type": "null"}]}, chosen.choice([None, "y"])
+    if kind == "array":
+        items, value = random_schema(chosen, depth + 1)
+        return {"type": "array", "items": items}, [value] * chosen.randint(0, 2)
+    return random_object(chosen, depth + 1)
+
+
+def random_object(chosen: random.Random, depth: int = 0) -> tuple[dict[str, Any], Any]:
+    properties: dict[str, Any] = {}
+    value: dict[str, Any] = {}
+    required = []
+    for name in ("type", "b", "default")[: chosen.randint(1, 3)]:
+        properties[name], item = random_schema(chosen, depth)
+        if chosen.random() < 0.5:
+            required.append(name)
+        if name in required or chosen.random() < 0.5:
+            value[name] = item
+    return {"type": "object", "properties": properties, "required": required}, value
+
+
+def filled(value: Any, schema: dict[str, Any]) -> Any:
+    """Write a value as a strict mode must: null for what is left out."""
+    if isinstance(value, list):
+        return [filled(item, schema["items"]) for item in value]
+    if isinstance(value, dict):
+        return {
+            name: filled(value[name], item) if name in value else None
+            for name, item in schema["properties"].items()
+        }
+    return value
+
+
+def without_null(value: Any) -> Any:
+    """Compare null and left out as one: an optional property that takes null may keep it."""
+    if isinstance(value, list):
+        return [without_null(item) for item in value]
+    if isinstance(value, dict):
+        return {k: without_null(v) for k, v in value.items() if v is not None}
+    return value
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_strict_form_takes_and_gives_back_every_value_of_the_schema(seed: int) -> None:
+    schema, value = random_object(random.Random(seed))
+    output = output_of(schema)
+    assert output.wire.strict
+    strict = filled(value, schema)
+    assert problems_find(strict, output.wire.schema) == []
+    parsed, problem = output.parse(json.dumps(strict))
+    assert problem == ""
+    assert without_null(parsed) == without_null(value)
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,37 @@ def is_strict_schema(schema: Mapping[str, Any]) -> bool:
     return all(isinstance(child, Mapping) and is_strict_schema(child) for child in children)
 
 
+def is_recursive(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema's definitions refer to each other in a circle, or to the root."""
+    definitions = schema.get("$defs", {})
+    refers = {name: _references(value) for name, value in definitions.items()}
+    rest = {key: value for key, value in schema.items() if key != "$defs"}
+    if "#" in _references(rest) or any("#" in found for found in refers.values()):
+        return True
+    for start in refers:
+        seen, waiting = set[str](), list(refers[start])
+        while waiting:
+            name = waiting.pop()
+            if name == start:
+                return True
+            if name not in seen:
+                seen.add(name)
+                waiting += refers.get(name, ())
+    return False
+
+
+def _references(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        found = {name for item in value.values() for name in _references(item)}
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            found.add(reference.removeprefix("#/$defs/"))
+        return found
+    if isinstance(value, list | tuple):
+        return {name for item in value for name in _references(item)}
+    return set()
+
+
 def schema_fields(wanted: ResponseSchema) -> dict[str, Any]:
     """Return a response schema as both wires of OpenAI write it."""
     return {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}

@@ -24,6 +24,7 @@ from toolloop.providers._common import (
     digest,
     exchanges,
     import_sdk,
+    is_recursive,
     is_strict_schema,
     mapping,
     native_items,
@@ -159,7 +160,8 @@ class AnthropicProvider:
         if effort and profile.thinking == "adaptive":
             output["effort"] = effort
         wanted = request.response_schema
-        if wanted is not None and wanted.strict:  # Any other schema is refused.
+        # Any other schema is refused, a recursive one too.
+        if wanted is not None and wanted.strict and not is_recursive(wanted.schema):
             output["format"] = {"type": "json_schema", "schema": wanted.schema}
         if output:
             body["output_config"] = output

@@ -28,6 +28,7 @@ Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
 _NAME, _TAGS, _PLACE, _TEXT = 3.0, 2.0, 1.5, 1.0
 _SEMANTIC_DEPTH = 50
 _QUERIES_KEPT = 256
+_LONGEST_QUERY = 2_000  # Characters: a model that pastes a document must not make a search slow.
 
 
 @dataclass(slots=True, eq=False)
@@ -232,6 +233,7 @@ class Catalog:
             limit, offset: the page.
             min_score: hits below it are left out.
         """
+        query = query[:_LONGEST_QUERY]
         chosen = self._chosen(category, tags, group)
         hits = self._by_words(query, chosen) if query.strip() else _listed(chosen)
         return _page(hits, min_score, limit, offset)
@@ -252,6 +254,7 @@ class Catalog:
         A tool whose name was written out comes before all others. Without an embedder, or when it fails (logged),
         words decide alone. Arguments as for ``search``.
         """
+        query = query[:_LONGEST_QUERY]
         similarities = await self._similarities(query) if query.strip() else None
         chosen = self._chosen(category, tags, group)
         if similarities is None:
