@@ -58,14 +58,17 @@ def wrap(
             length += len(pieces[i])
             i += 1
         if i < len(pieces) and len(pieces[i]) > room:
-            space = max(room - length, 1 if not line else 0)
-            if break_long_words and space > 0:
+            if break_long_words:
+                space = max(room - length, 1 if room < 1 else 0)
+                hyphen = pieces[i].rfind("-", 0, space) if break_on_hyphens else -1
+                if hyphen > 0 and pieces[i][:hyphen].strip("-"):
+                    space = hyphen + 1
                 line.append(pieces[i][:space])
                 pieces[i] = pieces[i][space:]
             elif not line:
                 line.append(pieces[i])
                 i += 1
-        if drop_whitespace and line and line[-1].isspace():
+        if drop_whitespace and line and line[-1].strip() == "":
             line.pop()
         if not line:
             continue

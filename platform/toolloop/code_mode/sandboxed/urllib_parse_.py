@@ -183,16 +183,18 @@ def urljoin(base: str, url: str) -> str:
         return urlunsplit((bscheme, netloc, path, query, fragment))
     if not path:
         return urlunsplit((bscheme, bnetloc, bpath, query or bquery, fragment))
-    if path[0] != "/":
-        path = bpath[: bpath.rfind("/") + 1] + path if "/" in bpath else "/" + path
+    base_parts = bpath.split("/")
+    if base_parts[-1] != "":
+        base_parts.pop()
+    parts = path.split("/") if path[0] == "/" else base_parts + path.split("/")
+    parts = parts[:1] + [part for part in parts[1:-1] if part] + parts[max(1, len(parts) - 1) :]
     out: list[str] = []
-    pieces = path.split("/")
-    for piece in pieces[1:]:
-        if piece == "..":
+    for part in parts:
+        if part == "..":
             if out:
                 out.pop()
-        elif piece != ".":
-            out.append(piece)
-    if pieces[-1] in (".", ".."):
+        elif part != ".":
+            out.append(part)
+    if parts[-1] in (".", ".."):
         out.append("")
-    return urlunsplit((bscheme, bnetloc, "/" + "/".join(out), query, fragment))
+    return urlunsplit((bscheme, bnetloc, "/".join(out) or "/", query, fragment))
