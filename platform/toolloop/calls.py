@@ -79,7 +79,8 @@ class CallRunner:
         self._toolset, self._limits = toolset, limits
         self._journal = SerialJournal(journal)
         self._interrupter, self._data = interrupter, context
-        self._decisions, self._mock = decisions, mock
+        self._given, self._mock = decisions, mock
+        self._decisions: Mapping[str, Decision] = {}
         self.accounts = CallAccounts(limits)
         self._nested = NestedCalls(
             toolset=toolset,
@@ -109,7 +110,7 @@ class CallRunner:
         waiting = {pending.call.id for pending in self._pending.values()}
         return [
             f"The decision about call {call_id} was not used: no such call waits, or it has its result."
-            for call_id in self._decisions
+            for call_id in self._given
             if call_id not in self._used and call_id not in waiting
         ]
 
@@ -119,6 +120,8 @@ class CallRunner:
         turn: Turn,
         answered: Mapping[str, ToolResult],
         refusal: Refusal | None = None,
+        *,
+        decided: bool = False,
     ) -> AsyncGenerator[Event, None]:
         """Answer every call of a turn.
 
@@ -127,6 +130,8 @@ class CallRunner:
             turn: a turn with calls.
             answered: results that exist already, by call id.
             refusal: run none of them, for this reason.
+            decided: the decisions are about this turn. Those of any other must not count: ids are the model's, and one
+                that comes again would pass as approved.
 
         Yields:
             ``ToolRunning``, ``ToolFinished`` and ``CallParked`` as things happen (results in order of completion).
@@ -135,6 +140,7 @@ class CallRunner:
             Interrupted: the run was stopped; every call is answered and journalled by then.
         """
         self._step, self._calls = step, list(turn.tool_calls)
+        self._decisions = self._given if decided else {}
         self._pending.clear()
         self.accounts.turn_begins()
         self._found = [answered.get(call.id) for call in self._calls]

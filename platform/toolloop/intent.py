@@ -179,7 +179,8 @@ async def calls_run(
     if limits.max_seconds is not None:
         interrupter.deadline_set(asyncio.get_running_loop().time() + limits.max_seconds)
     try:
-        async with aclosing(runner.answer(0, intent.turn, {**unchosen, **cut})) as events:
+        answers = runner.answer(0, intent.turn, {**unchosen, **cut}, decided=True)
+        async with aclosing(answers) as events:
             async for _ in events:
                 pass
     finally:

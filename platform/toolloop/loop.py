@@ -160,8 +160,7 @@ class _Run:
         self.compactor = compactor
         self.history: list[Message] = []
         self.step = 0
-        self.limit = ""
-        self.detail = ""
+        self.limit, self.detail = "", ""
         self.carried = ""  # Text of paused turns: the answer goes on in the next one.
         self.deadline: float | None = None  # In the event loop's time.
         self.notes: list[str] = []
@@ -247,7 +246,9 @@ class _Run:
                 turn = cast(Turn, self.turns.turn)
                 self.history.append(turn)
             if turn.tool_calls:
-                async with aclosing(self._answer(turn, answered, final=final)) as events:
+                async with aclosing(
+                    self._answer(turn, answered, final=final, decided=turn is open_turn)
+                ) as events:
                     async for event in events:
                         yield event
                 if self.calls.pending:
@@ -346,7 +347,7 @@ class _Run:
         return None if self.deadline is None else self.deadline + self.limits.final_seconds
 
     async def _answer(
-        self, turn: Turn, answered: Mapping[str, ToolResult], *, final: bool
+        self, turn: Turn, answered: Mapping[str, ToolResult], *, final: bool, decided: bool
     ) -> AsyncGenerator[Event, None]:
         """Answer the turn's calls and append the results to the history."""
         self.interrupter.deadline_set(None if final else self.deadline)
@@ -355,7 +356,8 @@ class _Run:
             refusal = _NO_MORE_CALLS
         elif turn.stop not in ("tools", "end", "pause"):
             refusal = _CUT_OFF
-        async with aclosing(self.calls.answer(self.step, turn, answered, refusal)) as events:
+        answers = self.calls.answer(self.step, turn, answered, refusal, decided=decided)
+        async with aclosing(answers) as events:
             async for event in events:
                 yield event
         self.history.extend(self.calls.results)

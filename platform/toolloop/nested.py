@@ -88,7 +88,7 @@ class _Family:
 
     Attributes:
         stored: results by call id as JSON, with what was called; part of the state when the parent parks.
-        parked: id of the call an earlier attempt parked at, and ``decision`` about it.
+        parked: id and key of the call an earlier attempt parked at, and ``decision`` about it.
     """
 
     slots: asyncio.Semaphore
@@ -96,7 +96,7 @@ class _Family:
     whole: asyncio.Lock = field(default_factory=asyncio.Lock)
     made: int = 0
     stored: dict[str, Any] = field(default_factory=dict)
-    parked: str = ""
+    parked: tuple[str, str] | None = None
     decision: Decision | None = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     is_parking: bool = False
@@ -184,7 +184,8 @@ class NestedCalls:
             found = message_from_json(stored["result"])
             if isinstance(found, ToolResult):
                 return found
-        if decision is None and family.parked == call.id:
+        # What a person agreed to is this very call: another one under its number is a new question.
+        if decision is None and family.parked == (call.id, call_key(call)):
             decision = family.decision
         if parent.depth >= self._limits.max_call_depth:
             text = (
@@ -259,7 +260,9 @@ class NestedCalls:
             decision = parent.decision
             if decision is not None and isinstance(decision.state, dict):
                 state = decision.state
-                family.parked = state.get("parked", "")
+                if "call" in state:
+                    parked = ToolCall.from_json(state["call"])
+                    family.parked = (parked.id, call_key(parked))
                 family.stored = dict(state.get("results", {}))
                 family.decision = replace(decision, state=state.get("inner"))
         return family
@@ -274,7 +277,6 @@ class NestedCalls:
             pending.kind,
             f"{reason}: {pending.reason}" if pending.reason else reason,
             {
-                "parked": call.id,
                 "call": call.to_json(),
                 "inner": pending.state,
                 "results": family.stored,

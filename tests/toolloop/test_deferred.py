@@ -14,7 +14,7 @@ from toolloop.deferred import Decision, ParkCall, PendingCall
 from toolloop.events import CallParked, RunFinished, ToolRunning
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
-from toolloop.providers.scripted import call, calls, says
+from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.tools import Tool, ToolContext, tool
 
 SENT: list[tuple[str, int]] = []
@@ -165,6 +165,18 @@ async def test_decision_counts_once_when_the_same_resume_comes_again() -> None:
     assert again.end.status == "completed"
     assert SENT == [("ann", 5)]
     assert "call_1 was not used" in again.end.data["notes"][0]
+
+
+async def test_decision_does_not_pass_to_a_later_call_that_bears_the_same_id() -> None:
+    first, history, _ = await parked(call("pay", to="ann", amount=5))
+    again = calls(ScriptedCall("pay", {"to": "eve", "amount": 9999}, id="call_1"))
+    dialogue = await resumed(history, {"call_1": first.end.pending[0].approve()}, again)
+    assert dialogue.end.status == "parked"
+    assert SENT == [("ann", 5)]
+    fresh = await converse([again], pay, decisions={"call_1": Decision("approve")})
+    assert fresh.end.status == "parked"
+    assert SENT == [("ann", 5)]
+    assert "was not used" not in str(dialogue.end.data["notes"])
 
 
 async def test_call_stays_pending_when_edited_arguments_do_not_fit() -> None:

@@ -177,6 +177,43 @@ async def test_nested_call_parks_the_run_and_earlier_calls_are_not_repeated() ->
     assert json.loads(first.told()[-1].content) == ["noted a", "sent b", "sent c"]
 
 
+async def test_approval_does_not_pass_to_another_call_when_a_tool_calls_otherwise_the_second_time() -> (
+    None
+):
+    sent: list[int] = []
+
+    @tool(side_effects=True, needs_approval=True)
+    def send(amount: int) -> str:
+        """Send.
+
+        Args:
+            amount: how much.
+        """
+        sent.append(amount)
+        return "sent"
+
+    amounts = [5, 5000]
+
+    @tool
+    async def fickle(ctx: ToolContext) -> str:
+        """Send another amount each time."""
+        return (await ctx.call("send", {"amount": amounts.pop(0)})).content
+
+    journal = Recorder()
+    first = await converse([calls(call("fickle"))], fickle, send, journal=journal)
+    second = await converse(
+        [says("done")],
+        fickle,
+        send,
+        history=[UserMessage("Hello"), *journal.turns],
+        first_step=1,
+        decisions={"call_1": first.end.pending[0].approve()},
+    )
+    assert second.end.status == "parked"
+    assert "5000" in second.end.pending[0].reason
+    assert sent == []
+
+
 async def test_rejected_nested_call_is_an_error_the_tool_can_handle() -> None:
     send = Tool("send", "Send.", add.parameters, add.function, needs_approval=True)
     plan = (["send", {"a": 1, "b": 1}], ["add", {"a": 2, "b": 2}])
