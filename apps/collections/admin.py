@@ -83,9 +83,15 @@ class DocumentAdmin(JournalAdmin):
         "name", "collection", "status", "stage", "page_count", "chunk_count", "size", "error_code", "created_at",
         "finished_at",
     )  # fmt: skip
-    list_filter = ("status", "stage", "media_type", "error_code", "created_at")
+    list_filter = (
+        "status",
+        "stage",
+        "media_type",
+        ("error_code", admin.EmptyFieldListFilter),
+        "created_at",
+    )
     list_select_related = ("collection",)
-    search_fields = ("name", "sha256", "title", "error_message", "collection__name")
+    search_fields = ("name", "sha256", "title", "error_message", "collection__name", "error_code")
     date_hierarchy = "created_at"
     actions = ("retry", "delete_documents")
 

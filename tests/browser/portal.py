@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,8 @@ class Portal:
         expect(self.answer).to_have_text(re.compile(rf"(\S+\s+){{{count}}}"), timeout=ANSWER_MS)
 
     def wait_end(self) -> None:
-        """Wait until no answer is under way."""
+        """Wait until no question is on its way and no answer under way."""
+        expect(self.page.locator("#turns .pending")).to_have_count(0, timeout=ANSWER_MS)
         expect(self.page.locator("#turns [data-live]")).to_have_count(0, timeout=ANSWER_MS)
 
     def shown(self) -> Any:
@@ -170,8 +172,11 @@ def assert_like_fresh(portal: Portal) -> None:
     """Compare the live page with a fresh render, and check that no id is there twice."""
     ids: list[str] = portal.page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert sorted(set(ids)) == sorted(ids)
-    live, drawn = portal.shown(), fresh(portal)
-    assert json.dumps(live, indent=1).splitlines() == json.dumps(drawn, indent=1).splitlines()
+    live, drawn = (
+        json.dumps(shown, indent=1, ensure_ascii=False).splitlines()
+        for shown in (portal.shown(), fresh(portal))
+    )
+    assert live == drawn, "\n".join(unified_diff(drawn, live, "fresh", "live", lineterm=""))
 
 
 def words_of(portal: Portal) -> list[str]:

@@ -103,7 +103,7 @@ def test_real_document_is_read_and_cited_when_it_is_uploaded(
     portal.upload(shared_data / "trade-us" / "2025-15819.pdf")
     portal.expect_ready("2025-15819.pdf")
     portal.open("chat/")
-    portal.ask("What does the notice say about transshipment?", "extractive")
+    portal.ask("Which steel and aluminum derivative products did the notice add?", "extractive")
     portal.wait_end()
     quote = open_source(portal)
     page = follow_to_page(portal)

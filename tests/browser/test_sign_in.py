@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from tenancy.models import Role
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal
 from tests.cast import Cast
 from tests.factories import make_collection, make_member
-from tenancy.models import Role
 
 
 def test_chat_opens_when_a_member_signs_in(portal: Portal) -> None:

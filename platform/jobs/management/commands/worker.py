@@ -96,6 +96,8 @@ class Command(BaseCommand):
 
 def _when_forked(**kwargs: Any) -> None:
     """In each new worker process: take part in an orderly stop, and leave nothing behind at exit."""
+    # What was imported before the fork stays shared memory only while the collector does not walk it.
+    gc.freeze()
     signal.signal(signal.SIGTERM, _on_terminate)
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
