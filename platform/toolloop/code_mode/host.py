@@ -166,14 +166,20 @@ class ToolHost:
             CallsExhausted: there are more of them than calls left.
         """
         if name == PARALLEL:
-            planned = [self._spec(spec, line) for spec in parallel_specs(args)]
+            specs = parallel_specs(args)
+            if len(specs) > self._limits.tool_calls:  # Not even worth looking at.
+                raise self._exhausted()
+            planned = [self._spec(spec, line) for spec in specs]
         else:
             planned = [self._one(name, args, kwargs, line)]
         new = sum(p.answer is None for p in planned)
         if self.made + new > self._limits.tool_calls:
-            raise CallsExhausted(f"A program may make {self._limits.tool_calls} tool calls.")
+            raise self._exhausted()
         self.made += new
         return planned
+
+    def _exhausted(self) -> CallsExhausted:
+        return CallsExhausted(f"A program may make {self._limits.tool_calls} tool calls.")
 
     def plan_undo(self, planned: Sequence[Planned]) -> None:
         """Forget planned calls: when the program goes on, it asks for them again."""
