@@ -8,11 +8,12 @@ saturation (BM25F).
 from __future__ import annotations
 
 import bisect
+import functools
 import math
 import operator
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 _K1, _B = 1.2, 0.5
@@ -114,11 +115,13 @@ class VectorIndex:
     def __init__(self, vectors: Sequence[Sequence[float]]) -> None:
         self._rows = [_unit(vector) for vector in vectors]
         self._matrix: Any = None
+        self._array: Callable[[Any], Any] = list
         try:
             import numpy
         except ModuleNotFoundError:
             return
-        self._matrix = numpy.asarray(self._rows, dtype=numpy.float32)
+        self._array = functools.partial(numpy.asarray, dtype=numpy.float32)
+        self._matrix = self._array(self._rows)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -127,7 +130,8 @@ class VectorIndex:
         """Return the cosine similarity of every document, in order."""
         unit = _unit(vector)
         if self._matrix is not None and self._rows:
-            found: list[float] = (self._matrix @ unit).tolist()
+            # In the matrix's own type: numpy would copy the whole matrix to match a vector of doubles.
+            found: list[float] = (self._matrix @ self._array(unit)).tolist()
             return found
         return [sum(map(operator.mul, row, unit)) for row in self._rows]
 
