@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser.portal import Portal, watch_console
 from tests.cast import Cast, make_cast
@@ -106,7 +106,8 @@ def cast(transactional_db: None) -> Cast:
 @pytest.fixture
 def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
     """Make pages, each in a browser profile of its own; a content-security violation or script error fails the test."""
-    contexts, problems = [], []
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
 
     def make(**options: Any) -> Page:
         context = chromium.new_context(
