@@ -53,8 +53,9 @@ class MontyBackend:
             return Outcome(program.result(source, duration_ms=_ms(begun)))
         run = _Run(program, host, limits, Output(limits.output_chars), on_output)
         outcome = await run.go(await pool_open(self._processes), None)
-        if outcome.result.ending is Ending.WORKER_CRASHED and not host.log and not run.output.total:
-            # Nothing had happened yet, so a second attempt repeats nothing.
+        crashed = outcome.result.ending is Ending.WORKER_CRASHED
+        if crashed and not host.made and not host.log and not run.output.total:
+            # Nothing had happened yet, not even begun, so a second attempt repeats nothing.
             run = _Run(program, host, limits, Output(limits.output_chars), on_output)
             outcome = await run.go(await pool_open(self._processes), None)
         return outcome

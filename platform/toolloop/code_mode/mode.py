@@ -315,6 +315,7 @@ class CodeMode:
             sequential=any(tool.sequential for tool in self._original),
             timeout_s=self._limits.wall_s + 15,
             context_parameter="ctx",
+            mock=execute_tools,  # In mock mode the program runs, on the mocks of its tools.
         )
 
     def toolset(self, *beside: Tool) -> CodeToolset:

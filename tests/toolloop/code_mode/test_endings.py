@@ -174,6 +174,42 @@ async def test_ending_is_crashed_when_the_worker_dies_after_a_call(monkeypatch):
     assert (await run("1 + 1")).value == 2
 
 
+async def test_program_does_not_run_again_when_a_call_had_begun_as_the_worker_died(monkeypatch):
+    import os
+    import signal
+
+    begun: list[int] = []
+    pids: list[int] = []
+
+    @tool(side_effects=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        begun.append(amount)
+        os.kill(pids[-1], signal.SIGKILL)
+        await asyncio.sleep(30)
+        return "paid"
+
+    real = driver_module._Run._drive
+
+    async def drive(self: Any, module: Any, session: Any, snapshot: Any) -> Any:
+        pids.append(session.worker_pid)
+        return await real(self, module, session, snapshot)
+
+    monkeypatch.setattr(driver_module._Run, "_drive", drive)
+    code = "import asyncio\nawait asyncio.gather(pay(1), wait_a_little())"
+
+    @tool
+    async def wait_a_little() -> str:
+        """Wait."""
+        await asyncio.sleep(0.2)
+        return ""
+
+    mode = CodeMode([pay, wait_a_little], limits=CodeLimits(wall_s=5.0))
+    result = await mode.execute(code)
+    assert result.ending is Ending.WORKER_CRASHED, result.to_text()
+    assert begun == [1]
+
+
 async def test_advice_names_the_keys_that_results_had_when_one_is_misspelt():
     result = await run("u = get_user(1)\nprint(u['nmae'])")
     assert "'name'" in result.advice

@@ -274,7 +274,7 @@ print('fine')
 """,
     "calendar": """\
 import calendar
-print(calendar.monthrange(2024,2), calendar.month_name[3], calendar.isleap(2023))
+print(calendar.monthrange(2024,2)[1], calendar.month_name[3], calendar.isleap(2023))
 """,
     "simplens": """\
 from types import SimpleNamespace

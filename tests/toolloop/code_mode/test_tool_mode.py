@@ -116,6 +116,13 @@ async def test_call_is_denied_when_the_journal_says_so():
     assert done == []
 
 
+async def test_program_runs_on_mocks_when_the_run_is_mocked():
+    provider, _ = await converse("print(act('x')['mock'], send('y')['tool'])", mock_tools=True)
+    told = [m for m in provider.requests[1].messages if isinstance(m, ToolResult)]
+    assert told[0].content == "True send"
+    assert done == []
+
+
 async def test_programs_cannot_start_programs():
     provider, _ = await converse("execute_tools('1')")
     told = [m for m in provider.requests[1].messages if isinstance(m, ToolResult)]
