@@ -218,13 +218,19 @@ def schema_render(tool: Tool, form: str) -> dict[str, Any]:
     """
     plain = {"name": tool.name, "description": tool.description}
     if form in ("openai", "xai"):
-        return {"type": "function", **plain, "parameters": dict(tool.parameters)}
+        # Left out, the Responses API takes a schema for strict.
+        return {
+            "type": "function",
+            **plain,
+            "parameters": dict(tool.parameters),
+            "strict": False,
+        }
     if form in ("compatible", "mistral", "openai-chat"):
         return {"type": "function", "function": {**plain, "parameters": dict(tool.parameters)}}
     if form == "anthropic":
         return {**plain, "input_schema": dict(tool.parameters)}
     if form in ("google", "gemini"):
-        return {**plain, "parameters_json_schema": dict(tool.parameters)}
+        return {**plain, "parametersJsonSchema": dict(tool.parameters)}
     if form == "raw":
         return {**plain, "parameters": dict(tool.parameters)}
     raise ValueError(

@@ -213,7 +213,7 @@ async def test_side_effects_happen_once_when_the_process_dies_at_any_write():
         ("compatible", ("function", "parameters")),
         ("mistral", ("function", "parameters")),
         ("anthropic", ("input_schema",)),
-        ("google", ("parameters_json_schema",)),
+        ("google", ("parametersJsonSchema",)),
         ("raw", ("parameters",)),
     ],
 )
