@@ -16,203 +16,504 @@ import tenancy.fields
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('jobs', '0001_initial'),
-        ('tenancy', '0001_initial'),
+        ("jobs", "0001_initial"),
+        ("tenancy", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         pgvector.django.VectorExtension(),
         migrations.CreateModel(
-            name='Collection',
+            name="Collection",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('description', models.TextField(blank=True)),
-                ('chunk_size', models.PositiveIntegerField(default=1200, help_text='Characters per chunk, at most.')),
-                ('chunk_overlap', models.PositiveIntegerField(default=200, help_text='Characters two neighbours share.')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('term_total', models.BigIntegerField(default=0, help_text='Terms in all chunks, for the average length.')),
-                ('chunk_total', models.BigIntegerField(default=0, help_text='Chunks that are searchable now.')),
-                ('average_length', models.FloatField(default=0, help_text='Terms per chunk that the stored term weights assume.')),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("description", models.TextField(blank=True)),
+                (
+                    "chunk_size",
+                    models.PositiveIntegerField(
+                        default=1200, help_text="Characters per chunk, at most."
+                    ),
+                ),
+                (
+                    "chunk_overlap",
+                    models.PositiveIntegerField(
+                        default=200, help_text="Characters two neighbours share."
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "term_total",
+                    models.BigIntegerField(
+                        default=0, help_text="Terms in all chunks, for the average length."
+                    ),
+                ),
+                (
+                    "chunk_total",
+                    models.BigIntegerField(default=0, help_text="Chunks that are searchable now."),
+                ),
+                (
+                    "average_length",
+                    models.FloatField(
+                        default=0, help_text="Terms per chunk that the stored term weights assume."
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Document',
+            name="Document",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=255)),
-                ('media_type', models.CharField(help_text='Guessed from the name, then read from the bytes.', max_length=100)),
-                ('title', models.CharField(blank=True, max_length=300)),
-                ('is_paged', models.BooleanField(default=True)),
-                ('warnings', models.JSONField(default=list, help_text='Sentences for the owner, from the reader.')),
-                ('metadata', models.JSONField(default=dict, help_text='Facts of the reader.')),
-                ('size', models.BigIntegerField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('file', models.CharField(help_text='Key of the original in the file storage.', max_length=255)),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('processing', 'Processing'), ('ready', 'Ready'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
-                ('stage', models.CharField(choices=[('store', 'Stored'), ('parse', 'Reading'), ('chunk', 'Chunking'), ('embed', 'Embedding'), ('index', 'Indexing')], default='store', max_length=6)),
-                ('progress_current', models.PositiveIntegerField(default=0)),
-                ('progress_total', models.PositiveIntegerField(default=0)),
-                ('error_code', models.CharField(blank=True, max_length=60)),
-                ('error_message', models.TextField(blank=True)),
-                ('page_count', models.PositiveIntegerField(default=0)),
-                ('skipped_pages', models.PositiveIntegerField(default=0)),
-                ('chunk_count', models.PositiveIntegerField(default=0)),
-                ('vector_count', models.PositiveIntegerField(default=0)),
-                ('lexical_count', models.PositiveIntegerField(default=0)),
-                ('identifiers_found', models.PositiveIntegerField(default=0)),
-                ('identifiers_total', models.PositiveIntegerField(default=0)),
-                ('timings', models.JSONField(default=dict, help_text='Seconds per stage.')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('collection', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='documents', to='collections.collection')),
-                ('job', tenancy.fields.TenantForeignKey(db_on_delete='SET NULL', null=True, related_name='+', to='jobs.job')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('uploaded_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=255)),
+                (
+                    "media_type",
+                    models.CharField(
+                        help_text="Guessed from the name, then read from the bytes.", max_length=100
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=300)),
+                ("is_paged", models.BooleanField(default=True)),
+                (
+                    "warnings",
+                    models.JSONField(
+                        default=list, help_text="Sentences for the owner, from the reader."
+                    ),
+                ),
+                ("metadata", models.JSONField(default=dict, help_text="Facts of the reader.")),
+                ("size", models.BigIntegerField()),
+                ("sha256", models.CharField(max_length=64)),
+                (
+                    "file",
+                    models.CharField(
+                        help_text="Key of the original in the file storage.", max_length=255
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("processing", "Processing"),
+                            ("ready", "Ready"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "stage",
+                    models.CharField(
+                        choices=[
+                            ("store", "Stored"),
+                            ("parse", "Reading"),
+                            ("chunk", "Chunking"),
+                            ("embed", "Embedding"),
+                            ("index", "Indexing"),
+                        ],
+                        default="store",
+                        max_length=6,
+                    ),
+                ),
+                ("progress_current", models.PositiveIntegerField(default=0)),
+                ("progress_total", models.PositiveIntegerField(default=0)),
+                ("error_code", models.CharField(blank=True, max_length=60)),
+                ("error_message", models.TextField(blank=True)),
+                ("page_count", models.PositiveIntegerField(default=0)),
+                ("skipped_pages", models.PositiveIntegerField(default=0)),
+                ("chunk_count", models.PositiveIntegerField(default=0)),
+                ("vector_count", models.PositiveIntegerField(default=0)),
+                ("lexical_count", models.PositiveIntegerField(default=0)),
+                ("identifiers_found", models.PositiveIntegerField(default=0)),
+                ("identifiers_total", models.PositiveIntegerField(default=0)),
+                ("timings", models.JSONField(default=dict, help_text="Seconds per stage.")),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "collection",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="CASCADE",
+                        related_name="documents",
+                        to="collections.collection",
+                    ),
+                ),
+                (
+                    "job",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="SET NULL", null=True, related_name="+", to="jobs.job"
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
+                (
+                    "uploaded_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Chunk',
+            name="Chunk",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('index', models.PositiveIntegerField()),
-                ('kind', models.CharField(default='text', max_length=10)),
-                ('text', models.TextField()),
-                ('char_start', models.PositiveIntegerField()),
-                ('char_end', models.PositiveIntegerField()),
-                ('page_start', models.PositiveIntegerField(null=True)),
-                ('page_end', models.PositiveIntegerField(null=True)),
-                ('headings', models.JSONField(default=list)),
-                ('metadata', models.JSONField(default=dict)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('collection', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='chunks', to='collections.collection')),
-                ('document', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='chunks', to='collections.document')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("index", models.PositiveIntegerField()),
+                ("kind", models.CharField(default="text", max_length=10)),
+                ("text", models.TextField()),
+                ("char_start", models.PositiveIntegerField()),
+                ("char_end", models.PositiveIntegerField()),
+                ("page_start", models.PositiveIntegerField(null=True)),
+                ("page_end", models.PositiveIntegerField(null=True)),
+                ("headings", models.JSONField(default=list)),
+                ("metadata", models.JSONField(default=dict)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
+                (
+                    "collection",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="CASCADE", related_name="chunks", to="collections.collection"
+                    ),
+                ),
+                (
+                    "document",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="CASCADE", related_name="chunks", to="collections.document"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='EmbeddingSpace',
+            name="EmbeddingSpace",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('provider', models.CharField(max_length=20)),
-                ('model', models.CharField(max_length=100)),
-                ('dimensions', models.PositiveIntegerField()),
-                ('fingerprint', models.CharField(help_text='Weights and precision; never mixed in one space.', max_length=80)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("provider", models.CharField(max_length=20)),
+                ("model", models.CharField(max_length=100)),
+                ("dimensions", models.PositiveIntegerField()),
+                (
+                    "fingerprint",
+                    models.CharField(
+                        help_text="Weights and precision; never mixed in one space.", max_length=80
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('provider', 'model', 'dimensions', 'fingerprint'), name='embedding_space_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("provider", "model", "dimensions", "fingerprint"),
+                        name="embedding_space_once",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Embedding',
+            name="Embedding",
             fields=[
-                ('pk', models.CompositePrimaryKey('chunk_id', 'space_id', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('document_id', models.BigIntegerField()),
-                ('vector', pgvector.django.halfvec.HalfVectorField()),
-                ('chunk', tenancy.fields.TenantForeignKey(db_index=False, db_on_delete='CASCADE', related_name='embeddings', to='collections.chunk')),
-                ('collection', tenancy.fields.TenantForeignKey(db_index=False, db_on_delete='CASCADE', related_name='+', to='collections.collection')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('space', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='collections.embeddingspace')),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "chunk_id",
+                        "space_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("document_id", models.BigIntegerField()),
+                ("vector", pgvector.django.halfvec.HalfVectorField()),
+                (
+                    "chunk",
+                    tenancy.fields.TenantForeignKey(
+                        db_index=False,
+                        db_on_delete="CASCADE",
+                        related_name="embeddings",
+                        to="collections.chunk",
+                    ),
+                ),
+                (
+                    "collection",
+                    tenancy.fields.TenantForeignKey(
+                        db_index=False,
+                        db_on_delete="CASCADE",
+                        related_name="+",
+                        to="collections.collection",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
+                (
+                    "space",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="collections.embeddingspace",
+                    ),
+                ),
             ],
         ),
         migrations.AddField(
-            model_name='collection',
-            name='space',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='collections.embeddingspace'),
+            model_name="collection",
+            name="space",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="collections.embeddingspace",
+            ),
         ),
         migrations.CreateModel(
-            name='Page',
+            name="Page",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('text', models.TextField()),
-                ('char_start', models.PositiveIntegerField()),
-                ('skip_reason', models.CharField(blank=True, max_length=30)),
-                ('width', models.FloatField(default=0)),
-                ('height', models.FloatField(default=0)),
-                ('layout', models.JSONField(default=dict, help_text="Headings and regions, as the reader's wire format has them.")),
-                ('document', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='pages', to='collections.document')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("text", models.TextField()),
+                ("char_start", models.PositiveIntegerField()),
+                ("skip_reason", models.CharField(blank=True, max_length=30)),
+                ("width", models.FloatField(default=0)),
+                ("height", models.FloatField(default=0)),
+                (
+                    "layout",
+                    models.JSONField(
+                        default=dict,
+                        help_text="Headings and regions, as the reader's wire format has them.",
+                    ),
+                ),
+                (
+                    "document",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="CASCADE", related_name="pages", to="collections.document"
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TermFrequency',
+            name="TermFrequency",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('term', models.IntegerField()),
-                ('chunks', models.IntegerField()),
-                ('collection', tenancy.fields.TenantForeignKey(db_index=False, db_on_delete='CASCADE', related_name='+', to='collections.collection')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("term", models.IntegerField()),
+                ("chunks", models.IntegerField()),
+                (
+                    "collection",
+                    tenancy.fields.TenantForeignKey(
+                        db_index=False,
+                        db_on_delete="CASCADE",
+                        related_name="+",
+                        to="collections.collection",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='ChunkTerms',
+            name="ChunkTerms",
             fields=[
-                ('chunk', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', primary_key=True, related_name='+', serialize=False, to='collections.chunk')),
-                ('document_id', models.BigIntegerField(help_text="A copy of the chunk's; see Embedding.")),
-                ('length', models.PositiveIntegerField()),
-                ('weights', pgvector.django.sparsevec.SparseVectorField(dimensions=1000000000)),
-                ('lexemes', django.contrib.postgres.search.SearchVectorField()),
-                ('collection', tenancy.fields.TenantForeignKey(db_index=False, db_on_delete='CASCADE', related_name='+', to='collections.collection')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                (
+                    "chunk",
+                    tenancy.fields.TenantForeignKey(
+                        db_on_delete="CASCADE",
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="collections.chunk",
+                    ),
+                ),
+                (
+                    "document_id",
+                    models.BigIntegerField(help_text="A copy of the chunk's; see Embedding."),
+                ),
+                ("length", models.PositiveIntegerField()),
+                ("weights", pgvector.django.sparsevec.SparseVectorField(dimensions=1000000000)),
+                ("lexemes", django.contrib.postgres.search.SearchVectorField()),
+                (
+                    "collection",
+                    tenancy.fields.TenantForeignKey(
+                        db_index=False,
+                        db_on_delete="CASCADE",
+                        related_name="+",
+                        to="collections.collection",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenancy.tenant",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='document',
-            index=models.Index(fields=['collection', '-created_at'], name='document_newest'),
+            model_name="document",
+            index=models.Index(fields=["collection", "-created_at"], name="document_newest"),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('collection', 'sha256'), name='document_once_per_collection'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                fields=("collection", "sha256"), name="document_once_per_collection"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['queued', 'processing', 'ready', 'failed', 'cancelled'])), name='document_status_known'),
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("status__in", ["queued", "processing", "ready", "failed", "cancelled"])
+                ),
+                name="document_status_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='chunk',
-            index=models.Index(fields=['collection', 'id'], name='chunk_collection'),
+            model_name="chunk",
+            index=models.Index(fields=["collection", "id"], name="chunk_collection"),
         ),
         migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(fields=('document', 'index'), name='chunk_index'),
+            model_name="chunk",
+            constraint=models.UniqueConstraint(fields=("document", "index"), name="chunk_index"),
         ),
         migrations.AddIndex(
-            model_name='embedding',
-            index=models.Index(fields=['collection', 'space'], name='embedding_scope'),
+            model_name="embedding",
+            index=models.Index(fields=["collection", "space"], name="embedding_scope"),
         ),
         migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.UniqueConstraint(models.F('tenant'), django.db.models.functions.text.Lower('name'), name='collection_name_once'),
+            model_name="collection",
+            constraint=models.UniqueConstraint(
+                models.F("tenant"),
+                django.db.models.functions.text.Lower("name"),
+                name="collection_name_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='collection',
-            constraint=models.CheckConstraint(condition=models.Q(('chunk_size__gte', 200), ('chunk_size__lte', 4000), ('chunk_overlap__lt', django.db.models.expressions.CombinedExpression(models.F('chunk_size'), '/', models.Value(2)))), name='collection_chunk_sizes'),
+            model_name="collection",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("chunk_size__gte", 200),
+                    ("chunk_size__lte", 4000),
+                    (
+                        "chunk_overlap__lt",
+                        django.db.models.expressions.CombinedExpression(
+                            models.F("chunk_size"), "/", models.Value(2)
+                        ),
+                    ),
+                ),
+                name="collection_chunk_sizes",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='page',
-            constraint=models.UniqueConstraint(fields=('document', 'number'), name='page_number'),
+            model_name="page",
+            constraint=models.UniqueConstraint(fields=("document", "number"), name="page_number"),
         ),
         migrations.AddConstraint(
-            model_name='termfrequency',
-            constraint=models.UniqueConstraint(fields=('collection', 'term'), name='term_once'),
+            model_name="termfrequency",
+            constraint=models.UniqueConstraint(fields=("collection", "term"), name="term_once"),
         ),
         migrations.AddIndex(
-            model_name='chunkterms',
-            index=models.Index(fields=['collection'], name='chunk_terms_collection'),
+            model_name="chunkterms",
+            index=models.Index(fields=["collection"], name="chunk_terms_collection"),
         ),
         migrations.AddIndex(
-            model_name='chunkterms',
-            index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['lexemes'], name='chunk_terms_lexemes'),
+            model_name="chunkterms",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fastupdate=False, fields=["lexemes"], name="chunk_terms_lexemes"
+            ),
         ),
         # Before any row: vectors stay in the row itself, where an exact scan reads them without a detour.
         migrations.RunSQL(
