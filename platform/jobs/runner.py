@@ -11,13 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
 
 from basics.errors import DomainError
 from jobs import registry
@@ -46,16 +43,14 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     One conditional UPDATE: of two processes that claim at once, one gets the row. The attempt is counted here, so a
     crash counts.
     """
-    now = timezone.now()
     with tenant_scope(tenant_id):
-        taken = Job.objects.filter(pk=job_id, status=JobStatus.QUEUED, run_after__lte=now).update(
-            status=JobStatus.RUNNING,
-            worker=worker_name(),
-            attempts=F("attempts") + 1,
-            lease_expires_at=now + timedelta(seconds=settings.JOB_LEASE_S),
-            started_at=now,
+        taken = Job.objects.raw(
+            "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
+            "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
+            "WHERE id = %s AND status = 'queued' AND run_after <= clock_timestamp() RETURNING *",
+            [worker_name(), settings.JOB_LEASE_S, job_id],
         )
-        return Job.objects.get(pk=job_id) if taken == 1 else None
+        return next(iter(taken), None)
 
 
 def run_loop(tenant_id: int, job_id: int) -> None:
