@@ -61,15 +61,17 @@ def request_id(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequ
 
 
 class _DomainErrors:
-    """Turn a ``DomainError`` of a view into an answer a person can use."""
+    """Turn a ``DomainError`` of a view into an answer a person can use.
+
+    Deliberately not async-capable: as the innermost one it makes Django run all middleware of a request in one thread.
+    Async, each of them hops to a thread and back for its own part (measured: 2.7 instead of 1.7 ms of CPU for an empty page).
+    """
 
     sync_capable = True
-    async_capable = True
+    async_capable = False
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
         return self.get_response(request)
