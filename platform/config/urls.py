@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView
 
 from web.views.api_docs import api_docs
@@ -18,6 +20,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
     path("", include("web.urls")),
 ]
+
+if settings.STYLE_GUIDE:  # development only: every component of the design system on one page
+    urlpatterns.append(path("styleguide/", TemplateView.as_view(template_name="styleguide.html")))
 
 handler400 = "web.errors.bad_request"
 handler403 = "web.errors.permission_denied"

@@ -21,6 +21,7 @@ MEDIA_ROOT = DATA_DIR / "files"
 SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
 CREDENTIAL_KEYS: list[str] = env.get("GROUNDWORK_CREDENTIAL_KEYS")
 DEBUG = False
+STYLE_GUIDE = False
 ALLOWED_HOSTS: list[str] = env.get("GROUNDWORK_ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS: list[str] = env.get("GROUNDWORK_TRUSTED_ORIGINS")
 

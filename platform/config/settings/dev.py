@@ -2,6 +2,7 @@
 
 from config.settings.base import *  # noqa: F403
 
+STYLE_GUIDE = True
 SESSION_COOKIE_NAME = "groundwork_session"
 CSRF_COOKIE_NAME = "groundwork_csrf"
 
