@@ -53,9 +53,10 @@ def figures() -> str:
             "concurrency",
         )
     )
-    latency = _read("search_latency")["latency"]
+    search = _read("search")
+    latency = search["latency"]
     hybrid = latency["scopes"]["collection of 10k chunks, hybrid"]
-    legs = _read("search_scifact")["scifact"]["legs"]
+    legs = search["scifact"]["legs"]
     rows += [
         (
             "Hybrid search, 10k-chunk collection in a 100k-chunk workspace, question embedded, p95",
@@ -73,6 +74,7 @@ def figures() -> str:
         ),
     ]
     reading = _read("ingestion")["total"]
+    pipeline = _read("pipeline")
     embedder = _read("embedder")
     rows += [
         (
@@ -86,6 +88,12 @@ def figures() -> str:
             f"{reading['codes_kept']} of {reading['codes']}",
             "all",
             "ingestion",
+        ),
+        (
+            "Share of ingestion time outside the embedder",
+            f"{pipeline['outside_embedder']:.0%}",
+            "20 %",
+            "pipeline",
         ),
         (
             "Local embedder, 256-token chunks per CPU-second, worst cosine to fp32",
