@@ -80,8 +80,14 @@ class _Reader:
     async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
         task = self._shared.get(key)
         if task is None:
-            task = self._shared[key] = asyncio.ensure_future(make())
-            task.add_done_callback(lambda _: self._shared.pop(key, None))
+
+            async def begin() -> T:
+                await asyncio.sleep(0)  # whoever was woken by the same notification joins here
+                # A read under way may have begun before what wakes the next reader: it reads for itself.
+                self._shared.pop(key, None)
+                return await make()
+
+            task = self._shared[key] = asyncio.ensure_future(begin())
         # One reader that goes away must not cancel the read of the others.
         result: T = await asyncio.shield(task)
         return result
@@ -114,7 +120,7 @@ async def aclose() -> None:
 async def rows_read(tenant_id: int, query: str, params: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the rows of a query that runs as the application in this tenant, behind its walls.
 
-    Equal reads under way at the same moment are one.
+    Equal reads asked for in the same moment are one.
     """
     reader = _reader()
     return await reader.share(
@@ -153,6 +159,9 @@ async def events_follow(
                 if any(kind == FINISHED for _, kind, _ in batch):
                     return
             elif await _has_ended(tenant_id, run_id):
+                # It may have ended between the two reads: its last events must not be lost.
+                if rest := await events_after(tenant_id, run_id, seq):
+                    yield rest
                 return
             if not await waker.wait(HEARTBEAT_S):
                 yield None
