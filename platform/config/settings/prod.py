@@ -1,7 +1,5 @@
 """Settings behind a TLS proxy, as the image runs them. A secret key must be given."""
 
-import os
-
 from config import env
 from config.settings.base import *  # noqa: F403
 
@@ -22,4 +20,4 @@ SECURE_HSTS_PRELOAD = HTTPS
 STORAGES["staticfiles"] = {  # noqa: F405
     "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
 }
-SESSION_COOKIE_NAME = os.environ.get("DJANGO_SESSION_COOKIE_NAME", "groundwork_session")
+SESSION_COOKIE_NAME = "groundwork_session"
