@@ -275,7 +275,11 @@ class CallRunner:
         warning = self.accounts.ended(call, result, duration_s)
         content = output_cut(result.content, self._limits.max_tool_output_chars)
         decision = self._decisions.get(call.id)
-        if decision is not None and decision.arguments is not None and not known:
+        # With a state the edit was of a call that the tool makes (a program's), and the tool itself tells of it.
+        is_edited = (
+            decision is not None and decision.arguments is not None and decision.state is None
+        )
+        if is_edited and not known:
             content = f"[A person changed the arguments to {call.raw}]\n{content}"
         if warning and not known:
             content = f"{content}\n{warning}"

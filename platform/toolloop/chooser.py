@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolloop.limits import Limits
+from toolloop.metering import UsageHook
 from toolloop.providers.base import Provider
 from toolloop.structured import GenerationFailed, generate
 from toolloop.tools.catalog import CatalogEntry
@@ -25,13 +27,21 @@ _FORM = {
 }
 
 
-def model_chooser(provider: Provider, model: str, *, limits: Limits = _LIMITS) -> Chooser:
+def model_chooser(
+    provider: Provider,
+    model: str,
+    *,
+    limits: Limits = _LIMITS,
+    on_usage: UsageHook | None = None,
+    usage_metadata: Mapping[str, Any] | None = None,
+) -> Chooser:
     """Make a chooser for ``DynamicToolset`` that asks a model.
 
     Args:
         provider: stays open; the caller closes it after the run.
         model: bare name of a cheap model.
         limits: of one question.
+        on_usage, usage_metadata: as for ``run_loop``: the questions are not part of the run's own usage.
     """
 
     async def choose(intent: str, entries: Sequence[CatalogEntry]) -> Sequence[str]:
@@ -44,6 +54,8 @@ def model_chooser(provider: Provider, model: str, *, limits: Limits = _LIMITS) -
                 prompt=f"Tools:\n{listed}\n\nIntent: {intent}",
                 output=_FORM,
                 limits=limits,
+                on_usage=on_usage,
+                usage_metadata=usage_metadata,
             )
         except GenerationFailed as error:
             text = (

@@ -208,14 +208,16 @@ def _size(unit: Sequence[Message]) -> int:
 
 
 def _clearable(message: Message) -> bool:
-    return isinstance(message, ToolResult) and len(message.content) > _WORTH_CLEARING
+    if not isinstance(message, ToolResult):
+        return False
+    return len(message.content) > _WORTH_CLEARING or bool(message.parts)
 
 
 def _cleared(message: Message) -> Message:
     if not isinstance(message, ToolResult) or not _clearable(message):
         return message
     text = _CLEARED.format(name=message.name, size=len(message.content))
-    return replace(message, content=text)
+    return replace(message, content=text, parts=())
 
 
 def _foreign(unit: Sequence[Message]) -> list[Message]:

@@ -28,6 +28,12 @@ class ConfigurationError(ToolloopError):
     code = "configuration"
 
 
+class MediaRefused(ToolloopError):
+    """An image or PDF that no provider takes: of another type, too large, damaged."""
+
+    code = "media_refused"
+
+
 class ProviderError(ToolloopError):
     """A model call failed. Raised as one of the kinds below, or as itself for what fits none of them.
 
@@ -86,6 +92,12 @@ class BadRequest(ProviderError):
     """The provider refused the request as it stands (unknown model, wrong parameter)."""
 
     code = "bad_request"
+
+
+class UnsupportedFeature(BadRequest):
+    """The request asks for what the model or its provider does not have; nothing was sent."""
+
+    code = "unsupported_feature"
 
 
 class AuthFailed(ProviderError):

@@ -8,10 +8,17 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from typing import cast
 
-from toolloop.errors import ConfigurationError, ContextTooLong, ProviderError, QuotaExhausted
+from toolloop.errors import (
+    ConfigurationError,
+    ContextTooLong,
+    ProviderError,
+    QuotaExhausted,
+    UnsupportedFeature,
+)
 from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import Usage
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.usage import ProfileLookup
 
 logger = logging.getLogger(__name__)
 
@@ -22,21 +29,28 @@ class FallbackProvider:
     It changes over only before the first visible delta, and only for errors another model may not have: overload, rate
     limits, exhausted quota, a history too long. A wrong key or request stays an error, because nobody would notice it.
     Who answered last is asked first in the next turn, so that its native turns stay of use; each model gets the history
-    rendered for it, as adapters echo only what is their own. When all fail, the last error goes to the loop, whose
-    retries begin anew with all of them. Turns carry provider and model of who answered, and are priced so.
+    rendered for it, as adapters echo only what is their own. One that lacks what the request needs (images, say) cannot
+    stand in and is passed over. When all fail, the last error goes to the loop, whose retries begin anew with all of
+    them. Turns carry provider and model of who answered, and are priced so.
 
     Args:
         candidates: adapters with the bare name of the model each is asked for, the preferred one first. Run the loop with
             the first one's model.
+        profiles: facts about the others, by provider and bare model; looked up by their names when None.
 
     Raises:
         ConfigurationError: without candidates.
     """
 
-    def __init__(self, candidates: Sequence[tuple[Provider, str]]) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[tuple[Provider, str]],
+        *,
+        profiles: ProfileLookup | None = None,
+    ) -> None:
         if not candidates:
             raise ConfigurationError("FallbackProvider needs at least one provider and model")
-        self._candidates = list(candidates)
+        self._candidates, self._profiles = list(candidates), profiles
         self._first = 0
         self.name = candidates[0][0].name
 
@@ -50,12 +64,19 @@ class FallbackProvider:
         """Make one turn; see ``toolloop.providers.base.Provider``."""
         count = len(self._candidates)
         lost = Usage()
+        failed: ProviderError | None = None
         for attempt in range(count):
             index = (self._first + attempt) % count
             provider, model = self._candidates[index]
             visible = False
+            profile = (
+                request.profile
+            )  # Facts that came with the request are those of the first model.
+            if index:
+                profile = self._profiles(provider.name, model) if self._profiles else None
             events = cast(
-                AsyncGenerator[ProviderEvent, None], provider.stream(replace(request, model=model))
+                AsyncGenerator[ProviderEvent, None],
+                provider.stream(replace(request, model=model, profile=profile)),
             )
             try:
                 async with aclosing(events) as stream:
@@ -70,9 +91,11 @@ class FallbackProvider:
                 return
             except ProviderError as error:
                 lost += error.usage or Usage()
-                if visible or attempt == count - 1 or not _another_may_do(error):
-                    error.usage = lost if lost.requests else None
-                    raise
+                if failed is None or not isinstance(error, UnsupportedFeature):
+                    failed = error
+                if visible or attempt == count - 1 or not _another_may_do(failed):
+                    failed.usage = lost if lost.requests else None
+                    raise failed from None
                 logger.warning(
                     "%s/%s cannot be had (%s); asking the next", provider.name, model, error.code
                 )

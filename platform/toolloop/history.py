@@ -1,4 +1,4 @@
-"""Make a history fit for a model call, and find where a killed run has to go on."""
+"""Make a history fit for a model call, join histories, and find where a killed run has to go on."""
 
 from __future__ import annotations
 
@@ -82,10 +82,51 @@ def history_merge(history: Sequence[Message]) -> list[Message]:
     for message in history:
         last = merged[-1] if merged else None
         if isinstance(message, UserMessage):
-            if not message.text.strip():
+            if not message.text.strip() and not message.parts:
                 continue
             if isinstance(last, UserMessage) and last.notice == message.notice:
-                merged[-1] = UserMessage(f"{last.text}\n\n{message.text}", message.notice)
+                text = "\n\n".join(text for text in (last.text, message.text) if text.strip())
+                merged[-1] = UserMessage(text, message.notice, (*last.parts, *message.parts))
                 continue
         merged.append(message)
     return merged
+
+
+def histories_merge(*histories: Sequence[Message]) -> list[Message]:
+    """Join histories into one that every provider takes.
+
+    What a later history repeats of the end of an earlier one is taken once; so is a turn with calls that two of them hold.
+    Results stand behind their turn in call order: those that came late are moved there, second ones and those without a
+    call are left out, and calls of the past without a result get an error result. The calls of the last turn may stay
+    open. User messages that follow each other are joined.
+    """
+    groups: list[tuple[Message, list[Message]]] = []
+    unanswered: dict[str, list[Message]] = {}
+    joined: list[Message] = []
+    for history in histories:
+        before = list(joined)
+        for message in history[_overlap(before, history) :]:
+            joined.append(message)
+            if isinstance(message, ToolResult):
+                results = unanswered.pop(message.call_id, None)
+                if results is not None:
+                    results.append(message)
+                continue
+            results = []
+            if isinstance(message, Turn) and message.tool_calls:
+                # Ids are unique within a turn only: some providers give none, and models write theirs again.
+                is_known = message in before
+                unanswered = {} if is_known else {c.id: results for c in message.tool_calls}
+                if is_known:
+                    continue
+            groups.append((message, results))
+    opened = history_open([m for message, results in groups for m in (message, *results)])
+    return history_merge([*opened.messages, *opened.answered.values()])
+
+
+def _overlap(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """Return how many messages at the start of ``after`` are the end of ``before``."""
+    for size in range(min(len(before), len(after)), 0, -1):
+        if list(before[-size:]) == list(after[:size]):
+            return size
+    return 0

@@ -15,10 +15,13 @@ from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, message_from_json
+from toolloop.metering import UsageHook, UsageReporter
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.providers.profiles import Profile, profile_for
 from toolloop.tools.runtime import call_prepare, error_result, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner
+from toolloop.usage import ProfileLookup, Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +76,36 @@ async def calls_plan(
     options: Mapping[str, Any] | None = None,
     cache_key: str = "",
     user_key: str = "",
+    profile: Profile | None = None,
+    profiles: ProfileLookup | None = None,
+    on_usage: UsageHook | None = None,
+    usage_metadata: Mapping[str, Any] | None = None,
 ) -> Intent:
     """Ask a model once which calls it would make; none is run.
 
     Arguments as for ``run_loop``; of the limits, those of one model call apply.
 
     Raises:
-        ProviderError: no turn could be had. ``retryable`` says whether trying later may help.
+        ProviderError: no turn could be had. ``retryable`` says whether trying later may help, ``usage`` what was paid for.
     """
-    spent = Usage()
-
-    def settle(usage: Usage, turn: Turn | None) -> None:
-        nonlocal spent
-        spent += usage
-
+    spending = Spending(
+        limits,
+        profile or profile_for(provider.name, model),
+        provider=provider.name,
+        model=model,
+        reporter=UsageReporter(
+            on_usage, provider=provider.name, model=model, metadata=usage_metadata
+        ),
+        profiles=profiles,
+    )
     interrupter = Interrupter(None)
     turns = TurnRunner(
         provider=provider,
         limits=limits,
         journal=NullJournal(),
         interrupter=interrupter,
-        settle=settle,
+        settle=spending.settle,
+        settle_broken=spending.settle_broken,
     )
     seconds = limits.request_timeout_s if limits.max_seconds is None else limits.max_seconds
     request = ModelRequest(
@@ -106,6 +118,7 @@ async def calls_plan(
         cache_key=cache_key,
         user_key=user_key,
         options=options or {},
+        profile=profile,
     )
     end = asyncio.get_running_loop().time() + seconds
     interrupter.open()
@@ -114,12 +127,14 @@ async def calls_plan(
             async for _ in events:
                 pass
     except TurnFailed as failure:
-        raise ProviderError(
-            failure.message, code=failure.code, retryable=failure.retryable
-        ) from failure
+        error = ProviderError(failure.message, code=failure.code, retryable=failure.retryable)
+        error.usage = spending.usage
+        raise error from failure
     except Interrupted as interrupted:
         text = f"The model did not answer within {seconds:g} s."
-        raise ProviderError(text, code="deadline", retryable=True) from interrupted
+        error = ProviderError(text, code="deadline", retryable=True)
+        error.usage = spending.usage
+        raise error from interrupted
     finally:
         interrupter.close()
     turn = turns.turn
@@ -131,7 +146,7 @@ async def calls_plan(
         checked = call_prepare(call, toolset)
         problem = checked.content if isinstance(checked, ToolResult) else cut
         planned.append(PlannedCall(call, problem))
-    return Intent(turn, tuple(planned), spent)
+    return Intent(turn, tuple(planned), spending.usage)
 
 
 async def calls_run(

@@ -15,6 +15,8 @@ class Limits:
 
     Attributes:
         max_steps: model turns that may call tools; the final answer comes on top. A resumed run goes on counting.
+        max_requests: requests to the provider, attempts that failed included; there are no retries beyond it, and the
+            final answer comes on top.
         max_tool_calls: tool calls that are run.
         max_tokens: input and output tokens of all turns; the final answer comes on top.
         max_seconds: wall-clock seconds for this attempt. Tools are cut off then; an answer that is already
@@ -43,7 +45,7 @@ class Limits:
     max_seconds: float | None = 300.0
     max_cost_usd: float | None = None
     max_output_tokens: int | None = None
-    max_parallel_tools: int = 8
+    max_parallel_tools: int = 10
     max_tool_output_chars: int = 40_000
     tool_timeout_s: float = 60.0
     repeat_warn: int = 3
@@ -57,6 +59,7 @@ class Limits:
     request_timeout_s: float = 600.0
     max_call_depth: int = 8
     max_output_repairs: int = 2
+    max_requests: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_parallel_tools", "max_tool_output_chars", "repeat_stop", "failure_stop"):

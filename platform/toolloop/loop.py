@@ -8,43 +8,26 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
 
-from toolloop.calls import CallRunner, Refusal
+from toolloop.calls import CallRunner
 from toolloop.compaction import Compaction, Compactor
 from toolloop.deferred import Decision
 from toolloop.errors import ContextTooLong
-from toolloop.events import (
-    Event,
-    LimitReached,
-    RunFinished,
-    RunStatus,
-    StepReset,
-)
+from toolloop.events import Event, LimitReached, RunFinished, RunStatus, StepReset
 from toolloop.history import history_open, is_answer, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.metering import UsageHook, UsageReporter
+from toolloop.notices import CUT_OFF, FINAL_NOTICE, NO_MORE_CALLS, REPAIR_NOTICE
 from toolloop.output import Output, request_structured
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.server_tools import ServerTool
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner
-from toolloop.usage import Reserve, Spending
-
-_CUT_OFF = Refusal(
-    "truncated",
-    "This call was not run: your turn was cut off before it was complete, so its arguments cannot be trusted. "
-    "Call again with shorter arguments, or in several smaller calls.",
-)
-_NO_MORE_CALLS = Refusal("limit", "This call was not run: the run has met its limit.")
-_FINAL_NOTICE = (
-    "[This run has met its limit ({detail}). No more tools can be called. Answer now with what you have found, and say "
-    "what is missing.]"
-)
-_REPAIR_NOTICE = (
-    "[Your answer does not have the form asked for: {problem}\nAnswer again, with the JSON only.]"
-)
+from toolloop.usage import ProfileLookup, Reserve, Spending
 
 
 def run_loop(
@@ -69,6 +52,10 @@ def run_loop(
     mock_tools: bool = False,
     output: Output | None = None,
     compaction: Compaction | None = Compaction(),  # noqa: B008 - frozen
+    on_usage: UsageHook | None = None,
+    usage_metadata: Mapping[str, Any] | None = None,
+    server_tools: Sequence[ServerTool] = (),
+    profiles: ProfileLookup | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
@@ -93,6 +80,10 @@ def run_loop(
             model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output".
         compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
+        on_usage: told what each model call used, attempts that were billed in vain included; see ``toolloop.metering``.
+        usage_metadata: goes into its events.
+        server_tools: what the provider may run itself; a model that has no such tool fails the run.
+        profiles: facts about other models that may answer (fallbacks), for their prices; the built-in ones when None.
 
     Yields:
         Events in the order in which things happen, ``RunFinished`` as the last. Failures of the provider or of tools are
@@ -109,16 +100,22 @@ def run_loop(
         options=options or {},
         cache_key=cache_key,
         user_key=user_key,
+        server_tools=server_tools,
+        profile=profile,
     )
     interrupter = Interrupter(stop)
     profile = profile or profile_for(provider.name, model)
-    spending = Spending(limits, profile, provider=provider.name, model=model)
+    reporter = UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata)
+    spending = Spending(
+        limits, profile, provider=provider.name, model=model, reporter=reporter, profiles=profiles
+    )
     turns = TurnRunner(
         provider=provider,
         limits=limits,
         journal=journal,
         interrupter=interrupter,
         settle=spending.settle,
+        settle_broken=spending.settle_broken,
     )
     calls = CallRunner(
         toolset=toolset,
@@ -176,6 +173,7 @@ class _Run:
         own = own_turns(opened.messages, first_step)
         turns = [message for message in own if isinstance(message, Turn)]
         self.spending.begin(usage, turns)
+        self.turns.requests = usage.requests
         for turn in turns[:-1]:
             self.carried = self.carried + turn.text if turn.stop == "pause" else ""
             self.repairs += is_answer(turn)
@@ -220,6 +218,7 @@ class _Run:
                 hard = self._hard_deadline()
                 request = self._request(reserve, hard, final=final)
                 soft = hard if final else self.deadline
+                self.spending.step = self.step
                 try:
                     async with aclosing(
                         self.turns.run(self.step, request, soft=soft, hard=hard)
@@ -269,9 +268,7 @@ class _Run:
                         retryable=True,
                     )
                 self.repairs += 1
-                self.history.append(
-                    UserMessage(_REPAIR_NOTICE.format(problem=problem), notice=True)
-                )
+                self.history.append(UserMessage(REPAIR_NOTICE.format(problem=problem), notice=True))
                 yield StepReset("invalid_output", self.step)
             self._next_step(turn)
             turn, answered = None, {}
@@ -309,6 +306,8 @@ class _Run:
         self._meet(self.calls.accounts.limit, self.calls.accounts.detail)
         if self.step - self.repairs >= limits.max_steps:
             self._meet("max_steps", f"{limits.max_steps} model turns were made")
+        if limits.max_requests is not None and self.turns.requests >= limits.max_requests:
+            self._meet("max_requests", f"{self.turns.requests} model requests were made")
         if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
             self._meet("max_seconds", f"{limits.max_seconds:g} s have passed")
         reserve = Reserve()
@@ -328,7 +327,7 @@ class _Run:
     def _request(self, reserve: Reserve, end: float | None, *, final: bool) -> ModelRequest:
         messages = list(self.history)
         if final:
-            messages.append(UserMessage(_FINAL_NOTICE.format(detail=self.detail), notice=True))
+            messages.append(UserMessage(FINAL_NOTICE.format(detail=self.detail), notice=True))
         now = asyncio.get_running_loop().time()
         request = replace(
             self.template,
@@ -353,9 +352,9 @@ class _Run:
         self.interrupter.deadline_set(None if final else self.deadline)
         refusal = None
         if final:
-            refusal = _NO_MORE_CALLS
+            refusal = NO_MORE_CALLS
         elif turn.stop not in ("tools", "end", "pause"):
-            refusal = _CUT_OFF
+            refusal = CUT_OFF
         answers = self.calls.answer(self.step, turn, answered, refusal, decided=decided)
         async with aclosing(answers) as events:
             async for event in events:

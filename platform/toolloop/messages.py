@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolloop.media import Media
+
 StopReason = Literal[
     "end", "tools", "length", "refusal", "filter", "pause", "context", "error", "stopped"
 ]
@@ -18,7 +20,7 @@ StopReason = Literal[
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one or more model calls; ``input_total`` includes cached and cache-written tokens,
-    ``output_total`` includes reasoning tokens."""
+    ``output_total`` includes reasoning tokens. ``server_tools`` counts what the provider ran itself (searches)."""
 
     input_total: int = 0
     cached_read: int = 0
@@ -26,6 +28,7 @@ class Usage:
     output_total: int = 0
     reasoning: int = 0
     requests: int = 0
+    server_tools: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -35,6 +38,7 @@ class Usage:
             self.output_total + other.output_total,
             self.reasoning + other.reasoning,
             self.requests + other.requests,
+            self.server_tools + other.server_tools,
         )
 
     def to_json(self) -> dict[str, int]:
@@ -45,6 +49,7 @@ class Usage:
             "output_total": self.output_total,
             "reasoning": self.reasoning,
             "requests": self.requests,
+            "server_tools": self.server_tools,
         }
 
     @classmethod
@@ -84,16 +89,55 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What a person (or the application on their behalf) said; ``notice`` marks what the loop itself added."""
+    """What a person (or the application on their behalf) said; ``notice`` marks what the loop itself added.
+
+    ``parts`` are images and PDF files that belong to it; the model sees them before the text.
+    """
 
     text: str
     notice: bool = False
+    parts: tuple[Media, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"role": "user", "text": self.text}
         if self.notice:
             data["notice"] = True
+        if self.parts:
+            data["parts"] = [part.to_json() for part in self.parts]
         return data
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A source that the provider names for a stretch of a turn's text.
+
+    Attributes:
+        url, title: of the source; a stored file has no URL but perhaps ``file_id``.
+        start, end: characters of ``Turn.text`` that rest on it, None where the provider does not say.
+        quote: words of the source, "" where they are not given.
+        file_id: the provider's name of a stored file.
+    """
+
+    url: str = ""
+    title: str = ""
+    start: int | None = None
+    end: int | None = None
+    quote: str = ""
+    file_id: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "url": self.url,
+            "title": self.title,
+            "start": self.start,
+            "end": self.end,
+            "quote": self.quote,
+            "file_id": self.file_id,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Citation:
+        return cls(**{k: data[k] for k in cls.__slots__ if k in data})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +148,7 @@ class Turn:
         provider, model, account: key of the native echo; it goes back only where all three are equal.
         native: the provider's own items for this turn, JSON, verbatim; None for a turn that was never native.
         stop: normalised reason; ``stop_detail`` keeps the provider's own word.
+        citations: what the provider's own searches found and the text rests on.
     """
 
     provider: str
@@ -117,9 +162,10 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
     request_id: str = ""
     account: str = ""
+    citations: tuple[Citation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "role": "assistant",
             "provider": self.provider,
             "model": self.model,
@@ -133,6 +179,9 @@ class Turn:
             "request_id": self.request_id,
             "account": self.account,
         }
+        if self.citations:
+            data["citations"] = [citation.to_json() for citation in self.citations]
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +193,7 @@ class ToolResult:
         payload: JSON value for the application, always whole.
         error_code: why ``is_error``: ``unknown_tool``, ``invalid_arguments``, ``truncated``, ``tool_error``,
             ``exception``, ``timeout``, ``cancelled``, ``limit``, ``lost``, ``rejected``, or a code of the journal's own.
+        parts: images and PDF files for the model, beside ``content``.
     """
 
     call_id: str
@@ -152,9 +202,10 @@ class ToolResult:
     is_error: bool = False
     payload: Any = None
     error_code: str = ""
+    parts: tuple[Media, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "role": "tool",
             "call_id": self.call_id,
             "name": self.name,
@@ -163,6 +214,9 @@ class ToolResult:
             "payload": self.payload,
             "error_code": self.error_code,
         }
+        if self.parts:
+            data["parts"] = [part.to_json() for part in self.parts]
+        return data
 
 
 Message = UserMessage | Turn | ToolResult
@@ -172,7 +226,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
     """Rebuild the message that ``to_json`` wrote. Raises ValueError for an unknown role."""
     role = data.get("role")
     if role == "user":
-        return UserMessage(data["text"], bool(data.get("notice")))
+        return UserMessage(data["text"], bool(data.get("notice")), _parts(data))
     if role == "tool":
         return ToolResult(
             data["call_id"],
@@ -181,6 +235,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
             bool(data.get("is_error")),
             data.get("payload"),
             data.get("error_code", ""),
+            _parts(data),
         )
     if role == "assistant":
         return Turn(
@@ -195,5 +250,10 @@ def message_from_json(data: dict[str, Any]) -> Message:
             usage=Usage.from_json(data.get("usage", {})),
             request_id=data.get("request_id", ""),
             account=data.get("account", ""),
+            citations=tuple(Citation.from_json(c) for c in data.get("citations", ())),
         )
     raise ValueError(f"unknown message role {role!r}")
+
+
+def _parts(data: dict[str, Any]) -> tuple[Media, ...]:
+    return tuple(Media.from_json(part) for part in data.get("parts", ()))

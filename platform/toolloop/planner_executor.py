@@ -114,6 +114,8 @@ class PlannerExecutor:
         """
         now = asyncio.get_running_loop().time()
         spent = _Spent(deadline=now + request.timeout_s, output_cap=request.max_output_tokens)
+        # A planner has no search of its provider's for tools: those that load them stand in.
+        request = replace(request, tools=[spec for spec in request.tools if not spec.deferred])
         planning = bool(request.tools) and request.tool_choice != "none"
         events = self._planned(request, spent) if planning else self._answered(request)
         try:
@@ -206,7 +208,7 @@ class PlannerExecutor:
         """Add the form to a request, in the mode chosen, and what is left of time and tokens."""
         left = spent.deadline - asyncio.get_running_loop().time()
         request = replace(request, timeout_s=max(0.1, left), max_output_tokens=spent.room())
-        profile = profile_for(provider.name, request.model)
+        profile = request.profile or profile_for(provider.name, request.model)
         if self._mode == "native":
             return request_structured(request, form, profile)
         prompted = request_structured(request, form, replace(profile, structured_output="never"))
@@ -273,6 +275,7 @@ class PlannerExecutor:
         form = output_of(spec.parameters, spec.name)
         messages: list[Message] = [UserMessage(executor_task(spec, task, request.messages))]
         problem = ""
+        is_same = self._executor is self._planner and not self._executor_model
         for _ in range(self._executor_retries + 1):
             asked = ModelRequest(
                 model=self._executor_model or request.model,
@@ -281,6 +284,8 @@ class PlannerExecutor:
                 cache_key=request.cache_key,
                 user_key=request.user_key,
                 options={"temperature": 0.0},
+                profile=request.profile if is_same else None,
+                meter=request.meter,
             )
             turn = await self._asked(self._formed(asked, form, self._executor, spent), spent)
             arguments, problem = form.parse(turn.text)

@@ -109,7 +109,8 @@ def plain_history(messages: Sequence[Message], *, as_plans: bool) -> list[Messag
                 f"[{'Error' if result.is_error else 'Result'} of {result.name}]\n{result.content}"
                 for result in part.results
             )
-            plain.append(UserMessage(results, notice=True))
+            files = tuple(file for result in part.results for file in result.parts)
+            plain.append(UserMessage(results, notice=True, parts=files))
     return plain
 
 

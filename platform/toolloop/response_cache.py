@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from toolloop.errors import ConfigurationError
@@ -68,10 +68,19 @@ class MemoryCache:
         self._entries.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """Where answers are kept, for how many seconds, and for whom; see ``CachedProvider``."""
+
+    cache: Cache
+    ttl_s: float | None = 3600.0
+    scope: str = ""
+
+
 class CachedProvider:
     """A provider that answers a request it has answered before from a cache.
 
-    Only requests without tools, and only whole answers: what was refused, filtered or cut off is asked again. The key
+    Only requests without tools (a search of the provider's own included), and only whole answers: what was refused, filtered or cut off is asked again. The key
     covers everything the answer depends on. A turn from the cache has ``stop_detail`` "cached" and no usage.
 
     Args:
@@ -93,7 +102,7 @@ class CachedProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Make one turn; see ``toolloop.providers.base.Provider``."""
-        key = "" if request.tools else self._key(request)
+        key = "" if request.tools or request.server_tools else self._key(request)
         stored = await self._cache.get(key) if key else None
         if stored is not None:
             turn = message_from_json(json.loads(stored))

@@ -11,6 +11,7 @@ from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.messages import Message, Usage, UserMessage
+from toolloop.metering import UsageHook
 from toolloop.output import Output, clean_json, extract_json, output_of
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
@@ -68,6 +69,8 @@ async def generate(
     cache_key: str = "",
     user_key: str = "",
     profile: Profile | None = None,
+    on_usage: UsageHook | None = None,
+    usage_metadata: Mapping[str, Any] | None = None,
 ) -> Generated:
     """Ask a model once, with the loop's retries and limits.
 
@@ -77,7 +80,7 @@ async def generate(
         prompt: the question, or a history that ends in one.
         output: pydantic model or JSON Schema of the answer; None for text. An answer that does not fit is sent back
             ``limits.max_output_repairs`` times.
-        system, limits, options, cache_key, user_key, profile: as for ``run_loop``.
+        system, limits, options, cache_key, user_key, profile, on_usage, usage_metadata: as for ``run_loop``.
 
     Raises:
         GenerationFailed: when there is no answer of that form.
@@ -98,6 +101,8 @@ async def generate(
         user_key=user_key,
         profile=profile,
         output=form,
+        on_usage=on_usage,
+        usage_metadata=usage_metadata,
     ):
         if isinstance(event, RunFinished):
             end = event

@@ -11,11 +11,20 @@ from dataclasses import replace
 from typing import cast
 
 from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable, ToolloopError
-from toolloop.events import Event, ProviderEvent, StepReset, TextDelta, TurnFinished
+from toolloop.events import (
+    Event,
+    ProviderEvent,
+    ReasoningDelta,
+    StepReset,
+    TextDelta,
+    ToolArgumentsDelta,
+    TurnFinished,
+)
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
 from toolloop.messages import Turn, Usage
+from toolloop.metering import Meter
 from toolloop.providers.base import ModelRequest, Provider
 
 logger = logging.getLogger(__name__)
@@ -34,11 +43,14 @@ class TurnRunner:
 
     Args:
         settle: told usage and turn of every call that came to its end, also of one that is asked again.
+        settle_broken: told of every call that we ended ourselves, because of a stop, the deadline or a reader that went
+            away: its request, its meter, and how many characters had come.
 
     Attributes:
         turn: the turn of the current step, once it is complete.
         partial: text deltas streamed in the current step.
         visible: whether anything of the current attempt was streamed.
+        requests: made so far, failed ones included; a resumed run sets it to what it made before.
     """
 
     def __init__(
@@ -49,11 +61,15 @@ class TurnRunner:
         journal: Journal,
         interrupter: Interrupter,
         settle: Callable[[Usage, Turn | None], None],
+        settle_broken: Callable[[ModelRequest, Meter, int], None],
     ) -> None:
         self._provider, self._limits, self._journal = provider, limits, journal
         self._interrupter, self._settle = interrupter, settle
+        self._settle_broken = settle_broken
+        self._unsettled = False  # A call is under way, and nobody has counted it yet.
         self._error: ProviderError | None = None
         self.visible = False
+        self.requests = 0
         self.turn: Turn | None = None
         self.partial: list[str] = []
 
@@ -90,7 +106,10 @@ class TurnRunner:
         while True:
             self._interrupter.deadline_set(soft)
             self._error, self.visible = None, False
-            stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(request))
+            self.requests += 1
+            meter, streamed = Meter(), 0
+            asked = replace(request, meter=meter)
+            stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(asked))
             try:
                 while (event := await self._advance(stream)) is not None:
                     self.visible = True
@@ -98,8 +117,17 @@ class TurnRunner:
                         if not self.partial:
                             self._interrupter.deadline_set(hard)
                         self.partial.append(event.text)
+                        streamed += len(event.text)
+                    elif isinstance(event, ReasoningDelta):
+                        streamed += len(event.text)
+                    elif isinstance(event, ToolArgumentsDelta):
+                        streamed += len(event.delta)
                     yield event if step == 0 else replace(event, step=step)
             finally:
+                # Also when the reader goes away or the task is cancelled: what was sent is paid for.
+                if self._unsettled:
+                    self._unsettled = False
+                    self._settle_broken(asked, meter, streamed)
                 await stream.aclose()
             if self.turn is not None:
                 await self._journal.turn_finished(step, self.turn)
@@ -115,27 +143,37 @@ class TurnRunner:
     async def _advance(self, stream: AsyncGenerator[ProviderEvent, None]) -> ProviderEvent | None:
         """Return the next delta, or None at the end: then ``turn`` or ``_error`` is set, or the stream broke off."""
         event: ProviderEvent | None
+        self._unsettled = self._unsettled or not self._interrupter.cause
         try:
             event = await self._interrupter.run(functools.partial(anext, stream, None))
         except Interrupted:
             raise
         except ProviderError as error:
             if error.usage is not None:
+                self._unsettled = False
                 self._settle(error.usage, None)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.
                 raise Interrupted(self._interrupter.cause) from error
+            self._unsettled = (
+                False  # What the provider broke off and did not count is not charged for.
+            )
             self._error = error
             return None
         except ToolloopError as error:
+            self._unsettled = False
             raise TurnFailed(error.code, str(error), retryable=False) from error
         except Exception as error:
+            self._unsettled = False
             logger.exception("provider %s broke its contract", self._provider.name)
             text = f"The {self._provider.name} adapter failed ({type(error).__name__})."
             raise TurnFailed("internal_error", text, retryable=False) from error
         if not isinstance(event, TurnFinished):
+            if event is None:
+                self._unsettled = False
             return event
+        self._unsettled = False
         self._settle(event.turn.usage, event.turn)
         if event.turn.stop == "error":
             self._error = MalformedResponse(event.turn.stop_detail or "the turn is unusable")
@@ -148,6 +186,8 @@ class TurnRunner:
         limits = self._limits
         failed = TurnFailed(error.code, str(error), retryable=error.retryable)
         if not error.retryable or failures > limits.max_retries:
+            raise failed from error
+        if limits.max_requests is not None and self.requests >= limits.max_requests:
             raise failed from error
         if error.retry_after_s is not None:
             delay = error.retry_after_s

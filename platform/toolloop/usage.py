@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
-from toolloop.providers.base import ToolSpec
+from toolloop.metering import Meter, UsageReporter
+from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 
 _BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
@@ -18,6 +19,10 @@ _FINAL_OUTPUT = 1024
 _UNKNOWN_OUTPUT_CAP = 32_768
 CACHED = "cached"
 """``Turn.stop_detail`` of an answer that came out of a response cache and cost nothing."""
+
+
+ProfileLookup = Callable[[str, str], Profile]
+"""From provider and bare model to what is known about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +41,33 @@ class Spending:
         limits: the run's limits.
         profile: facts about the model, for its prices and output cap.
         provider, model: whose profile it is; turns of others (fallbacks) are priced by their own.
+        reporter: told of every call that is settled.
+        profiles: facts about those others, by provider and bare model; the built-in ones when None.
+
+    Attributes:
+        step: the model turn that calls belong to; for reports.
     """
 
     def __init__(
-        self, limits: Limits, profile: Profile, *, provider: str = "", model: str = ""
+        self,
+        limits: Limits,
+        profile: Profile,
+        *,
+        provider: str = "",
+        model: str = "",
+        reporter: UsageReporter | None = None,
+        profiles: ProfileLookup | None = None,
     ) -> None:
+        self._profiles = profiles or profile_for
         self._limits = limits
         self._profile = profile
         self._key = (provider, model)
+        self._reporter = reporter or UsageReporter(None, provider=provider, model=model)
+        self.step = 0
         self._context = 0  # Tokens the provider counted for the history up to the last turn.
+        self._estimated: tuple[tuple[int, ...], Message, int] | None = None
         self._unreported = False
+        self._estimates = 0
         self._free = profile.cost_usd(Usage(input_total=1000, output_total=1000)) == 0.0
         self.usage = Usage()
         self.cost_usd: float | None = 0.0
@@ -68,7 +90,9 @@ class Spending:
             output_total=max(0, usage.output_total - known.output_total),
         )
         costs = [self._profile.cost_usd(lost)]
-        costs += [self._profile_of(turn).cost_usd(turn.usage) for turn in turns]
+        costs += [
+            self._profile_of(turn.provider, turn.model).cost_usd(turn.usage) for turn in turns
+        ]
         self.cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
 
     @property
@@ -81,28 +105,72 @@ class Spending:
             found.append(
                 "The provider reported no token usage: max_tokens and max_cost_usd were not enforced."
             )
+        if self._estimates:
+            found.append(
+                f"{self._estimates} model calls were ended before the provider had counted them: their usage is an estimate."
+            )
+        if self.usage.server_tools:
+            found.append(
+                f"The provider ran {self.usage.server_tools} searches of its own: their price is not counted."
+            )
+        if self._reporter.note:
+            found.append(self._reporter.note)
         return found
 
-    def _profile_of(self, turn: Turn | None) -> Profile:
-        if turn is None or not self._key[0] or (turn.provider, turn.model) == self._key:
+    def _profile_of(self, provider: str, model: str) -> Profile:
+        if not provider or not self._key[0] or (provider, model) == self._key:
             return self._profile
-        return profile_for(turn.provider, turn.model)
+        return self._profiles(provider, model)
 
     def history_changed(self) -> None:
         """Forget what the provider counted: the history is another one now."""
         self._context = 0
+        self._estimated = None
 
     def settle(self, usage: Usage, turn: Turn | None = None) -> None:
         """Add what one model call has used; ``turn`` is what came of it, None for nothing."""
+        self._reporter.step = self.step
         if turn is not None and turn.stop_detail == CACHED:
+            self._reporter.report(Usage(), 0.0, turn, is_cached=True)
             return
         counted = usage if usage.requests else usage + Usage(requests=1)
         self.usage += counted
-        self._context = usage.input_total + usage.output_total
-        cost = self._profile_of(turn).cost_usd(usage)
+        if turn is not None and turn.stop != "error":  # Any other is not in the history.
+            self._context = usage.input_total + usage.output_total
+        who = ("", "") if turn is None else (turn.provider, turn.model)
+        cost = self._profile_of(*who).cost_usd(usage)
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        self._reporter.report(counted, cost, turn)
+
+    def settle_broken(self, request: ModelRequest, meter: Meter, streamed: int) -> None:
+        """Add what a call has used that we ended before its turn: it was stopped, or time was up.
+
+        What the provider has told by then counts; the rest is estimated, so that stopping does not make a call free.
+
+        Args:
+            request: what was sent.
+            meter: what the adapter has been told.
+            streamed: length of text, reasoning and arguments that came.
+        """
+        usage = meter.usage
+        if not meter.is_exact:
+            self._estimates += 1
+            sent = 0
+            if not meter.is_input_known:
+                sent = self._input_tokens(request.system, request.messages, request.tools)
+            usage = replace(
+                usage,
+                input_total=usage.input_total + sent,
+                output_total=max(usage.output_total, -(-streamed // _BYTES_PER_TOKEN)),
+            )
+        usage = replace(usage, requests=max(1, usage.requests))
+        self.usage += usage
+        cost = self._profile_of(meter.provider, meter.model).cost_usd(usage)
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        self._reporter.step = self.step
+        self._reporter.report(usage, cost, None, broken=meter)
 
     def reserve(
         self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool
@@ -154,26 +222,58 @@ class Spending:
     def input_tokens(
         self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> int:
-        """Estimate the input of the next call: the provider's own count of the past, plus what came since."""
+        """Estimate the input of the next call: the provider's own count of the past, plus what came since.
+
+        Compaction and reserve ask before the same call; the second of them gets the first one's answer.
+        """
+        if not history:
+            return self._input_tokens(system, history, tools)
+        key = (self._context, len(history), len(system), *map(id, tools))
+        known = self._estimated
+        if known is not None and known[0] == key and known[1] is history[-1]:
+            return known[2]
+        tokens = self._input_tokens(system, history, tools)
+        self._estimated = key, history[-1], tokens
+        return tokens
+
+    def _input_tokens(
+        self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> int:
         size = 0
         since: list[Message] = []
         for message in reversed(history):
             if self._context and isinstance(message, Turn):
                 break
             since.append(message)
+        files = 0
         for message in since:
-            size += len(_text(message).encode())
+            size += _size(_text(message))
+            files += _file_tokens(message)
         if not self._context:
-            size += len(system.encode())
+            size += _size(system)
+            # A deferred tool costs nothing until it is found.
             size += sum(
-                len(json.dumps(dict(tool.parameters))) + len(tool.description) for tool in tools
+                len(json.dumps(dict(tool.parameters))) + len(tool.description)
+                for tool in tools
+                if not tool.deferred
             )
-        return self._context + size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(since)
+        return self._context + files + size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(since)
 
 
 def text_tokens(message: Message) -> int:
-    """Estimate the tokens of one message."""
-    return len(_text(message).encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE
+    """Estimate the tokens of one message, its images and files included."""
+    return _size(_text(message)) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE + _file_tokens(message)
+
+
+def _size(text: str) -> int:
+    """Return the length in bytes; what ends up in ASCII, as most of a history does, need not be encoded to know."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def _file_tokens(message: Message) -> int:
+    if isinstance(message, Turn) or not message.parts:
+        return 0
+    return sum(part.tokens for part in message.parts)
 
 
 def _text(message: Message) -> str:
@@ -181,4 +281,6 @@ def _text(message: Message) -> str:
         return message.text
     if isinstance(message, ToolResult):
         return message.content
-    return message.text + message.reasoning + "".join(call.raw for call in message.tool_calls)
+    if not message.tool_calls:
+        return message.text + message.reasoning
+    return message.text + message.reasoning + "".join([call.raw for call in message.tool_calls])

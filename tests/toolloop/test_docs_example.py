@@ -48,6 +48,40 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
         ),
         (2, ["grade=4 reason=None 2"]),
         (3, ["It is 5. 3"]),
+        (
+            4,
+            [
+                "0 5 ('stock',) sales",
+                "1 5 () sales",
+                "There are 12. 12 2",
+                "0 5 () sales",
+                "{'pieces': 12} 1",
+            ],
+        ),
+        (
+            5,
+            [
+                "71.36",
+                "This power is too large: the most is about 1,200 digits.",
+                '{"date": "2026-02-28", "weekday": "Saturday"}',
+            ],
+        ),
+        (
+            6,
+            [
+                "You help in a shop. True",
+                "The last message is in German: answer in German, and leave names and quotations as they are.",
+            ],
+        ),
+        (
+            7,
+            [
+                "invoke_agent c-1",
+                "chat script-1 c-1",
+                "execute_tool calculate c-1",
+                "chat script-1 c-1",
+            ],
+        ),
     ],
 )
 def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
@@ -61,4 +95,4 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines() == lines
-    assert len(TOOLKIT) == 4
+    assert len(TOOLKIT) == 8

@@ -30,6 +30,7 @@ from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
 from toolloop.response_cache import CachedProvider, MemoryCache
+from toolloop.server_tools import WebSearch
 from toolloop.structured import generate
 from toolloop.tools import Tool, Toolset, tool
 
@@ -154,6 +155,25 @@ async def test_same_question_is_asked_once_and_costs_nothing_the_second_time() -
     assert first.usage.requests == 1
     assert second.usage == Usage()
     assert len(inner.requests) == 2
+
+
+async def test_requests_with_searches_of_the_provider_are_not_cached() -> None:
+    """What the web says changes, and an answer without tools of ours must not stand in for one that searched."""
+    wire = ANTHROPIC
+    body = wire.encode(Script(text=["Hi"]))
+    recorder = Recorder(body, body, body, body)
+    cache = MemoryCache()
+    provider = CachedProvider(wire.provider(recorder), cache)
+    for server_tools in ((), (WebSearch(),), (WebSearch(),), ()):
+        request = wire.request(tools=(), server_tools=server_tools)
+        texts = [
+            event.text async for event in provider.stream(request) if isinstance(event, TextDelta)
+        ]
+        assert texts == ["Hi"]
+    await provider.aclose()
+    assert len(recorder.requests) == 3, (
+        "only the last, which asks what the first did, came out of the cache"
+    )
 
 
 async def test_requests_with_tools_and_unusable_answers_are_not_cached() -> None:

@@ -13,7 +13,7 @@ import pytest
 PLATFORM = Path(__file__).resolve().parents[2] / "platform"
 HEAVY = (
     "openai", "anthropic", "google.genai", "httpx", "httpx2", "django", "rest_framework", "psycopg", "pydantic",
-    "jsonschema", "numpy", "aiohttp",
+    "jsonschema", "numpy", "aiohttp", "opentelemetry",
 )  # fmt: skip
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
@@ -26,8 +26,8 @@ print(json.dumps({"ms": spent * 1000, "loaded": [m for m in sys.argv[3:] if m in
 """
 
 
-def probe(module: str) -> dict[str, Any]:
-    command = [sys.executable, "-c", _PROBE, str(PLATFORM), module, *HEAVY]
+def probe(module: str, *unwanted: str) -> dict[str, Any]:
+    command = [sys.executable, "-c", _PROBE, str(PLATFORM), module, *HEAVY, *unwanted]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     found = json.loads(done.stdout)
     assert isinstance(found, dict)
@@ -39,6 +39,7 @@ def probe(module: str) -> dict[str, Any]:
     [
         "toolloop",
         "toolloop.loop",
+        "toolloop.tools.builtins",
         "toolloop.tools",
         "toolloop.journal",
         "toolloop.providers.scripted",
@@ -50,6 +51,11 @@ def test_nothing_heavy_is_loaded_and_import_takes_under_60_ms(module):
     best = min((probe(module) for _ in range(3)), key=lambda found: found["ms"])
     assert best["loaded"] == []
     assert best["ms"] < 60
+
+
+def test_client_loads_no_sdk_and_no_adapter_before_its_first_run():
+    found = probe("toolloop.client", "toolloop.providers.openai", "toolloop.providers.registry")
+    assert found["loaded"] == []
 
 
 def test_tool_definition_does_not_load_pydantic_either():
@@ -65,3 +71,22 @@ def test_tool_definition_does_not_load_pydantic_either():
         "assert f.parameters['required'] == ['a']\n"
     )
     subprocess.run([sys.executable, "-c", code, str(PLATFORM)], check=True, timeout=60)
+
+
+def test_public_names_are_loaded_when_they_are_asked_for_and_all_exist():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import toolloop\n"
+        "assert [m for m in sys.modules if m.startswith('toolloop.')] == []\n"
+        "from toolloop import Limits, tool\n"
+        "assert 'toolloop.client' not in sys.modules\n"
+        "from toolloop import *\n"
+        "assert all(getattr(toolloop, name) is globals()[name] for name in toolloop.__all__)\n"
+        "assert not hasattr(toolloop, 'nothing_known')\n"
+        "print(*sorted(toolloop.__all__))\n"
+    )
+    command = [sys.executable, "-c", code, str(PLATFORM)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    source = (PLATFORM / "toolloop" / "__init__.py").read_text()
+    declared = [line.split()[-1] for line in source.splitlines() if line.startswith("    from ")]
+    assert done.stdout.split() == sorted(declared), "type checkers see other names than there are"

@@ -312,6 +312,7 @@ class _Run:
             error_output=self.output.text("stderr"),
             output_cut=self.output.cut,
             calls=tuple(self.host.log),
+            parts=tuple(self.host.parts),
             duration_ms=self._spent() * 1000,
         )
         return Outcome(result)

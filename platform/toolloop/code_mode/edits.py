@@ -35,6 +35,10 @@ class Edits:
         start, end = self._span(node.bases[0])
         self._edits.append((start, end, ""))
 
+    def decorator_drop(self, node: ast.expr) -> None:
+        start, end = self._span(node)
+        self._edits.append((self._raw.rindex(b"@", 0, start), end, ""))
+
     def apply(self) -> str:
         out, at = [], 0
         for start, end, text in sorted(self._edits):

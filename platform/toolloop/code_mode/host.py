@@ -24,10 +24,12 @@ from toolloop.code_mode.names import PARALLEL
 from toolloop.code_mode.result import CallRecord, Ending
 from toolloop.code_mode.values import NotJson, ValueTooLarge, preview, value_plain
 from toolloop.deferred import Decision, ParkCall, PendingCall
+from toolloop.media import Media
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.tool import Tool
 from toolloop.tools.toolset import Toolset
 
+_MOST_PARTS = 20
 Invoke = Callable[[ToolCall, Decision | None], Awaitable[ToolResult]]
 
 _DENIED = frozenset({"denied", "permission_denied", "rejected"})
@@ -112,6 +114,7 @@ class ToolHost:
         self.log: list[CallRecord] = []
         self.raised: dict[tuple[str, str], Ending] = {}
         self.decisions: dict[str, Decision] = {}
+        self.parts: list[Media] = []  # Images and files that results hold for the model.
         self._answers: dict[str, Answer] = {}  # Of calls that ended beside one that waits.
 
     @property
@@ -138,6 +141,7 @@ class ToolHost:
             "raised": [[*key, str(ending)] for key, ending in self.raised.items()],
             "shapes": self._shapes,
             "call_id": self._call_id,
+            "parts": [part.to_json() for part in self.parts],
             "answers": {call_id: answer.to_json() for call_id, answer in self._answers.items()},
         }
 
@@ -149,6 +153,7 @@ class ToolHost:
         self.raised = {(kind, text): Ending(end) for kind, text, end in memory["raised"]}
         self._shapes = dict(memory["shapes"])
         self._call_id = memory["call_id"]
+        self.parts = [Media.from_json(part) for part in memory["parts"]]
         self._answers = {call_id: Answer(*parts) for call_id, parts in memory["answers"].items()}
 
     def keys_seen(self) -> dict[str, list[str]]:
@@ -255,8 +260,7 @@ class ToolHost:
             try:
                 result = await self._invoke(call, decision)
             except ParkCall as parked:
-                waits = PendingCall(call, parked.kind, parked.reason, parked.state)
-                raise ApprovalNeeded((waits,)) from None
+                raise ApprovalNeeded((_waiting(call, parked),)) from None
         if result.error_code == "limit":
             self._record(planned, "refused", begun, Answer(None, "RuntimeError", result.content))
             raise CallsExhausted(result.content)
@@ -303,6 +307,13 @@ class ToolHost:
                     "ask for less"
                 )
                 return Answer(None, "ValueError", text), "failed"
+            if len(self.parts) + len(result.parts) > _MOST_PARTS:
+                text = (
+                    f"{result.name} returned images or files, and one program may fetch at most {_MOST_PARTS}: "
+                    "fetch fewer, or the rest in another program"
+                )
+                return Answer(None, "ValueError", text), "failed"
+            self.parts += result.parts
             value = result_value(result)
             self._shape(result.name, value)
             return Answer(value), "ok"
@@ -363,3 +374,13 @@ async def tasks_end(tasks: Sequence[asyncio.Future[Any]]) -> None:
         task.cancel()
     if open_tasks:
         await asyncio.wait(open_tasks)
+
+
+def _waiting(call: ToolCall, parked: ParkCall) -> PendingCall:
+    """Return what a call of the program waits for, with the call's own state.
+
+    What leaves ``ToolContext.call`` is wrapped for the tool that made the call. With the wrapping taken for a state of
+    the call's own, a rejected call would run: a tool that parked itself is called whatever the decision is.
+    """
+    state = parked.state["inner"] if isinstance(parked.state, dict) else None
+    return PendingCall(call, parked.kind, parked.reason, state)

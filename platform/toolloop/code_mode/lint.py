@@ -130,7 +130,7 @@ class _Lint(ast.NodeVisitor):
                     self.refuse(decorator, f"@dataclass({keyword.arg}=...)", advice)
 
     def _method(self, item: Function) -> None:
-        if item.decorator_list:
+        if item.decorator_list and item.name not in self.scan.properties:
             self.refuse(
                 item.decorator_list[0],
                 "a decorated method",
@@ -192,6 +192,7 @@ class _Lint(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         own = node.id in self.scan.bound or node.id in self.scan.waiting
+        own = own or (node.id == "property" and bool(self.scan.properties))
         if isinstance(node.ctx, ast.Load) and node.id in MISSING_BUILTINS and not own:
             self.refuse(node, f"{node.id}", f"It does not exist: {MISSING_BUILTINS[node.id]}.")
         self.generic_visit(node)

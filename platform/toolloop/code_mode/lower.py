@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from toolloop.code_mode.edits import Edits
 from toolloop.code_mode.prelude import prelude_source
 from toolloop.code_mode.rewrite import Rewriter
-from toolloop.code_mode.scan import Scan
+from toolloop.code_mode.scan import Function, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ def _statement(node: ast.stmt, lowering: Rewriter, edits: Edits) -> None:
     if isinstance(node, ast.Expr) and (text := lowering.sorted_in_place(node)):
         edits.statement(node, text)
         return
+    if isinstance(node, Function) and node.name in lowering.scan.properties:
+        edits.decorator_drop(node.decorator_list[0])  # Who reads it calls it now.
     if isinstance(node, ast.ClassDef) and len(node.bases) == 1:
         edits.base_drop(node)  # Only ``object`` gets past lint.
     if isinstance(node, ast.Assign) and (wrapped := lowering.method_kept(node)) is not None:

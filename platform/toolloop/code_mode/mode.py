@@ -294,8 +294,7 @@ class CodeMode:
             text = result.to_text(self._limits.model_chars)
             if not result.success:
                 raise ToolError(text)
-            payload = result.to_json()
-            return ToolOutput(text, payload)
+            return ToolOutput(text, result.to_json(), result.parts)
 
         return Tool(
             name=TOOL_NAME,

@@ -37,7 +37,7 @@ def environment() -> str:
     return (
         "The environment is a small Python interpreter without files, network, processes or environment variables. "
         f"Importable modules: {', '.join(importable())}. "
-        "Not available: class inheritance (so no own exceptions and no Enum), @property and other decorated methods, "
+        "Not available: class inheritance (so no own exceptions and no Enum), decorated methods but a plain @property, "
         "yield, async with, user-defined __bool__ and __len__. Generator expressions are computed whole. "
         "Call functions directly, in loops or in comprehensions; not inside __repr__, __eq__ or other special methods. "
         f"Independent calls run at the same time with {PARALLEL}((function, arg, ...), (function, arg, ...)), which returns "

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from toolloop.deferred import PendingCall
+from toolloop.media import Media
 
 
 class Ending(StrEnum):
@@ -106,6 +107,7 @@ class CodeResult:
         output_cut: whether printed text is missing at the end.
         state: for PAUSED_APPROVAL, signed text that ``CodeMode.resume`` takes in any process.
         pending: for PAUSED_APPROVAL, the calls that wait.
+        parts: images and files of the tools' results, for the model, when it ran to its end.
         duration_ms: milliseconds of wall-clock time.
         attempts: programs it took, repairs included.
     """
@@ -122,6 +124,7 @@ class CodeResult:
     output_cut: bool = False
     state: str = ""
     pending: tuple[PendingCall, ...] = ()
+    parts: tuple[Media, ...] = ()
     duration_ms: float = 0.0
     attempts: int = 1
 
@@ -172,7 +175,7 @@ class CodeResult:
         return f"Calls done: {'; '.join(shown)}{more}."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON, for the application and for logs."""
+        """Return the result as JSON, for the application and for logs; without ``parts``, which may be large."""
         return {
             "ending": str(self.ending),
             "output": self.output,

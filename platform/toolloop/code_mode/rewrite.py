@@ -66,11 +66,18 @@ class Rewriter(ast.NodeTransformer):
         self._changed = False
         place = (expression.lineno, expression.col_offset)
         ends = (expression.end_lineno, expression.end_col_offset)
+        is_generator = isinstance(expression, ast.GeneratorExp) and not self.scan.waits(expression)
         new: ast.expr = self.visit(expression)
+        if is_generator:
+            new = self._iterated(new)  # It may be given to next() later: here it is a list.
         (expression.lineno, expression.col_offset) = place
         (expression.end_lineno, expression.end_col_offset) = ends
         ast.fix_missing_locations(new)
         return new, self._changed
+
+    def _iterated(self, items: ast.expr) -> ast.expr:
+        self._changed = True
+        return ast.Call(_name("iter"), [items], [])
 
     def _use(self, core: str) -> ast.Name:
         self._changed = True
@@ -210,6 +217,10 @@ class Rewriter(ast.NodeTransformer):
         if patch := PATCHES.get((module, name)):
             return self._use(patch)
         if isinstance(node.ctx, ast.Load):
+            if node.attr in self.scan.properties and not self.scan.is_module(node):
+                self._changed = True
+                self.generic_visit(node)
+                return ast.Call(node, [], [])
             if node.attr == "__name__":
                 return ast.Call(self._use("name_"), [self.visit(node.value)], [])
             caught = isinstance(node.value, ast.Name) and node.value.id in self.scan.errors_of_json
@@ -274,7 +285,11 @@ class Rewriter(ast.NodeTransformer):
         if name in _CALLBACKS and self._waiting_callback(name, node):
             return self._again(self._use(f"{name}_"), node)
         if name in _SHORT_CIRCUIT and node.args and isinstance(node.args[0], ast.GeneratorExp):
-            return self._short_circuit(name, node, node.args[0])
+            if self.scan.waits(node.args[0]):
+                return self._short_circuit(name, node, node.args[0])
+            if name == "next":
+                items, *rest = (self.visit(arg) for arg in node.args)
+                return ast.Call(node.func, [self._iterated(items), *rest], node.keywords)
         return None
 
     def _again(self, function: ast.expr, node: ast.Call) -> ast.Call:
@@ -305,6 +320,8 @@ class Rewriter(ast.NodeTransformer):
             return ast.Call(new.func, [self.visit(function.value), *new.args], [])
         if self.scan.is_module(function):
             return None
+        if function.attr == "isocalendar" and not node.args:
+            return ast.Call(self._use("isocalendar_"), [self.visit(function.value)], [])
         if function.attr in ("sub", "subn") and node.args:
             if function.attr == "sub" and isinstance(node.args[0], ast.Constant | ast.JoinedStr):
                 return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection
 
 from toolloop.code_mode.names import PARALLEL
+from toolloop.code_mode.properties import properties_find
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -26,6 +27,7 @@ class Scan:
         called: names that are called.
         is_async: whether the program awaits, so that tools answer with futures.
         errors_of_json: names of caught JSON errors.
+        properties: names of properties that can as well be methods which are called wherever they are read.
     """
 
     def __init__(self, tree: ast.Module, tools: Collection[str]) -> None:
@@ -40,6 +42,7 @@ class Scan:
         for node in ast.walk(tree):
             self._look(node)
         self._methods(tree)
+        self.properties = properties_find(tree) if "property" not in self.bound else frozenset()
         self.waiting = {name for name in (*tools, PARALLEL) if name not in self.bound}
         self.waiting_methods: set[str] = set()
         self._spread()

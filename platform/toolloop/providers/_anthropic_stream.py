@@ -11,8 +11,16 @@ from toolloop.events import (
     ToolArgumentsDelta,
     ToolCallStarted,
 )
-from toolloop.messages import ToolCall, Usage
-from toolloop.providers._common import joined, make_call, mapping, number, string
+from toolloop.messages import Citation, ToolCall, Usage
+from toolloop.providers._common import (
+    joined,
+    make_call,
+    mapping,
+    number,
+    objects,
+    parse_arguments,
+    string,
+)
 
 
 class MessageReader:
@@ -23,6 +31,7 @@ class MessageReader:
         self.reasoning = ""
         self.blocks: list[dict[str, Any]] = []
         self.calls: list[ToolCall] = []
+        self.citations: list[Citation] = []
         self.stop_reason = ""
         self.stop_detail = ""
         self.response_id = ""
@@ -67,6 +76,7 @@ class MessageReader:
         read = number(data.get("cache_read_input_tokens"))
         written = number(data.get("cache_creation_input_tokens"))
         details = mapping(data.get("output_tokens_details"))
+        served = mapping(data.get("server_tool_use"))
         return Usage(
             input_total=number(data.get("input_tokens")) + read + written,
             cached_read=read,
@@ -74,6 +84,7 @@ class MessageReader:
             output_total=number(data.get("output_tokens")),
             reasoning=number(details.get("thinking_tokens")),
             requests=1,
+            server_tools=sum(number(count) for count in served.values()),
         )
 
     def _count(self, usage: object) -> None:
@@ -125,7 +136,12 @@ class MessageReader:
         if kind == "tool_use":
             self._end_call(block)
         elif self._raw:
-            self.faithful = False  # the input of a server tool, which is never asked for here
+            # The input of a tool that the provider runs itself: a search.
+            given, _ = parse_arguments(self._raw)
+            self.faithful = self.faithful and given is not None
+            block["input"] = given or {}
+        if kind == "text" and block.get("citations"):
+            self._cite(block)
         # An empty text block comes back at times but may not be sent.
         if block and not (kind == "text" and not block.get("text")):
             self.blocks.append(block)
@@ -142,6 +158,22 @@ class MessageReader:
             call = ToolCall(string(block.get("id")), string(block.get("name")), arguments)
         self.faithful = self.faithful and call.arguments is not None
         self.calls.append(call)
+
+    def _cite(self, block: dict[str, Any]) -> None:
+        """Take over what a text block cites: all of its text rests on each of its sources."""
+        end = len(self.text)
+        start = end - len(string(block.get("text")))
+        for source in objects(block["citations"]):
+            self.citations.append(
+                Citation(
+                    url=string(source.get("url")) or string(source.get("source")),
+                    title=string(source.get("title")) or string(source.get("document_title")),
+                    start=start,
+                    end=end,
+                    quote=string(source.get("cited_text")),
+                    file_id=string(source.get("file_id")),
+                )
+            )
 
     def _add_text(self, text: str) -> list[ProviderEvent]:
         if not text:

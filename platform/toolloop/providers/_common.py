@@ -15,12 +15,18 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
+from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ResponseSchema
 
 CONNECT_TIMEOUT_S: Final = 10.0
 
 _T = TypeVar("_T")
+# What the SDKs write as well: UTF-8 as it is, no blanks, no NaN.
+_BODY: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=lambda value: dict(value)
+)
+_ARGUMENTS: Final = json.JSONEncoder(ensure_ascii=False)
 _WIRE_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Keywords that strict modes are known to accept; a schema with any other is sent as not strict.
 _STRICT_KEYWORDS: Final = frozenset(
@@ -189,6 +195,21 @@ def _references(value: Any) -> set[str]:
     return set()
 
 
+def json_body(body: dict[str, Any]) -> bytes:
+    """Encode a request once: given a dict, an SDK copies it first, which costs more than a long history's encoding.
+
+    Raises:
+        UnicodeEncodeError: for half a surrogate pair.
+    """
+    from pydantic_core import to_json  # every SDK has loaded it; four times as fast as json
+
+    try:
+        return to_json(body, inf_nan_mode="null", fallback=dict)
+    except ValueError:
+        # Deeper than it goes (255 levels), or text that cannot be sent, about which json says more.
+        return _BODY.encode(body).encode()
+
+
 def schema_fields(wanted: ResponseSchema) -> dict[str, Any]:
     """Return a response schema as both wires of OpenAI write it."""
     return {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
@@ -222,19 +243,29 @@ class Until(AsyncIterator[_T]):
     """Iterate a stream until it ends or the event loop's clock passes ``deadline``.
 
     The timeout strikes only while the next item is awaited, never in the consumer's own code between two items. A
-    class and no generator, so that an abandoned iteration leaves nothing for the garbage collector to close.
+    class and no generator, so that an abandoned iteration leaves nothing for the garbage collector to close; one timer
+    for all items, because one for each costs more than reading a delta. ``close`` takes the timer back.
     """
 
     def __init__(self, source: AsyncIterator[_T], deadline: float) -> None:
         self._source = source
         self._deadline = deadline
+        self._clock = Interrupter(None)
+        self._clock.deadline_set(deadline)
 
     async def __anext__(self) -> _T:
         try:
+            if not self._clock.cause:
+                return await self._clock.run(self._source.__anext__)
+            # Too late to wait, but what has come already counts.
             async with asyncio.timeout_at(self._deadline):
                 return await anext(self._source)
-        except TimeoutError:
+        except (Interrupted, TimeoutError):
             raise timed_out() from None
+
+    def close(self) -> None:
+        """Forget the deadline."""
+        self._clock.close()
 
 
 def timed_out() -> ProviderUnavailable:
@@ -251,7 +282,7 @@ def cut_stream(provider: str) -> ProviderUnavailable:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a long history makes hundreds, for three times the price
 class Exchange:
     """A turn with the results of its calls, in call order.
 
@@ -303,7 +334,7 @@ def native_items(
 
 def arguments_json(call: ToolCall) -> str:
     """Return a call's arguments as a JSON object; "{}" when the model wrote something else."""
-    return json.dumps(call.arguments or {}, ensure_ascii=False)
+    return _ARGUMENTS.encode(call.arguments or {})
 
 
 def joined(*pieces: str, separator: str = ": ") -> str:
@@ -315,13 +346,19 @@ _ORPHAN: Final = "The history holds a result for call {!r}, which the turn befor
 
 
 def _exchange(turn: Turn, answers: dict[str, ToolResult]) -> Exchange:
-    known = {call.id for call in turn.tool_calls}
+    calls = turn.tool_calls
+    if not answers:
+        return Exchange(turn, (), (), whole=not calls)
+    if len(calls) == len(answers) == 1 and calls[0].id in answers:
+        return Exchange(turn, calls, tuple(answers.values()), whole=True)
+    known = {call.id for call in calls}
     for call_id in answers:
         if call_id not in known:
             raise BadRequest(_ORPHAN.format(call_id))
-    calls = tuple(call for call in turn.tool_calls if call.id in answers)
-    results = tuple(answers[call.id] for call in calls)
-    return Exchange(turn, calls, results, whole=len(calls) == len(turn.tool_calls))
+    whole = all(call.id in answers for call in calls)
+    if not whole:
+        calls = tuple(call for call in calls if call.id in answers)
+    return Exchange(turn, calls, tuple([answers[call.id] for call in calls]), whole)
 
 
 def _as_list(value: object) -> Iterable[object]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolloop.errors import (
     AuthFailed,
@@ -26,7 +26,11 @@ from toolloop.errors import (
     QuotaExhausted,
     RateLimited,
 )
+from toolloop.messages import Usage
 from toolloop.providers._common import mapping, objects, string
+
+if TYPE_CHECKING:
+    from toolloop.providers.base import ModelRequest
 
 _MAX_MESSAGE_CHARS: Final = 500
 _KEY_SHAPES: Final = re.compile(
@@ -146,6 +150,23 @@ def normalised_errors(provider: str, key: str) -> Iterator[None]:
         if error is None:
             raise
         raise error from None
+
+
+@contextmanager
+def billed(request: ModelRequest, provider: str, counted: Callable[[], Usage]) -> Iterator[None]:
+    """Tell the request's meter, and attach to an error raised inside, what the provider had counted by then.
+
+    It is paid for, turn or no turn.
+    """
+    if request.meter is not None:
+        request.meter.begin(provider, request.model, counted)
+    try:
+        yield
+    except ProviderError as error:
+        usage = counted()
+        if error.usage is None and (usage.input_total or usage.output_total):
+            error.usage = usage
+        raise
 
 
 def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:

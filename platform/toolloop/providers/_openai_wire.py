@@ -1,31 +1,31 @@
 """The HTTP side shared by every adapter that speaks through the openai package.
 
-Requests go through ``client.post`` with a plain dict: the SDK keeps its authentication, URLs and error classes, while its
-request transform (342 ms of blocked event loop for a history of 400 items) never runs.
+Requests go through ``client.post`` as encoded JSON: the SDK keeps its authentication, URLs and error classes, while its
+request transform (342 ms of blocked event loop for a history of 400 items) never runs. Events are decoded here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
-    Until,
     account_of,
     checked_base_url,
     import_sdk,
+    json_body,
     mapping,
     timed_out,
 )
 from toolloop.providers._failures import normalised_errors
+from toolloop.providers._sse import EventReader
 
 if TYPE_CHECKING:
     import httpx2
-
-_DRAIN_S: Final = 0.25
 
 
 class OpenAIWire:
@@ -88,36 +88,32 @@ class OpenAIWire:
                     stream = await self._client.post(
                         path,
                         cast_to=object,
-                        body=body,
+                        content=json_body(body),
                         options={"timeout": timeout},
                         stream=True,
                         stream_cls=self._sdk.AsyncStream[object],
                     )
             except TimeoutError:
                 raise timed_out() from None
+            events = EventReader(stream.response, deadline)
             try:
                 request_id = stream.response.headers.get("x-request-id", "")
-                yield request_id, _Objects(Until(stream, deadline))
-                await self._drain(stream)
+                yield request_id, _Objects(events, self._stream_error)
+                await events.drain()
             finally:
-                await stream.close()
+                await events.aclose()
 
     async def get(self, path: str, timeout_s: float) -> dict[str, Any]:
         """Fetch a JSON object; SDK errors are the caller's to translate."""
         return mapping(await self._client.get(path, cast_to=object, options={"timeout": timeout_s}))
 
-    async def _drain(self, stream: AsyncIterator[object]) -> None:
-        """Read what is left after the last event that mattered: only a body read to its end frees its connection.
-
-        The turn is complete by then, so a server that does not finish, or fails now, costs no more than a new
-        connection for the next call.
-        """
-        import httpx2
-
-        with suppress(TimeoutError, httpx2.HTTPError, self._sdk.APIError, ValueError):
-            async with asyncio.timeout(_DRAIN_S):
-                async for _ in stream:
-                    pass
+    def _stream_error(self, error: object) -> Exception:
+        """Return what the SDK raises for an error that comes as an event."""
+        message = mapping(error).get("message")
+        if not message or not isinstance(message, str):
+            message = "An error occurred during streaming"
+        failure: Exception = self._sdk.APIError(message=message, request=None, body=error)
+        return failure
 
     async def aclose(self) -> None:
         """Close the HTTP client and every open stream with it."""
@@ -127,8 +123,14 @@ class OpenAIWire:
 class _Objects(AsyncIterator[dict[str, Any]]):
     """Pass JSON objects on; anything else a server sends becomes an empty event, which adapters ignore."""
 
-    def __init__(self, source: AsyncIterator[object]) -> None:
-        self._source = source
+    def __init__(self, events: EventReader, error: Callable[[object], Exception]) -> None:
+        self._events, self._error = events, error
 
     async def __anext__(self) -> dict[str, Any]:
-        return mapping(await anext(self._source))
+        _, data = await anext(self._events)
+        if data.startswith("[DONE]"):
+            raise StopAsyncIteration
+        event = mapping(json.loads(data))
+        if event.get("error"):
+            raise self._error(event["error"])
+        return event

@@ -7,17 +7,18 @@ something that looks valid.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
+from toolloop.providers._anthropic_cache import mark_cache
 from toolloop.providers._anthropic_stream import MessageReader
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
     Exchange,
-    Until,
     account_of,
     checked_base_url,
     cut_stream,
@@ -26,13 +27,21 @@ from toolloop.providers._common import (
     import_sdk,
     is_recursive,
     is_strict_schema,
+    json_body,
     mapping,
     native_items,
     require_key,
     timed_out,
     wire_id,
 )
-from toolloop.providers._failures import normalised_errors
+from toolloop.providers._failures import billed, normalised_errors
+from toolloop.providers._media import ANTHROPIC_MEDIA, anthropic_blocks, media_check
+from toolloop.providers._server_tools import (
+    anthropic_server_tools,
+    server_tools_check,
+    tools_offered,
+)
+from toolloop.providers._sse import EventReader
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 
@@ -45,7 +54,10 @@ _DEFAULT_MAX_TOKENS: Final = 32_000
 _UNKNOWN_MAX_TOKENS: Final = 8_192
 _MIN_THINKING_BUDGET: Final = 1_024
 _THINKING_BUDGETS: Final = {"low": 2_048, "medium": 8_192, "high": 16_384}
-_DRAIN_S: Final = 0.25
+_TOOL_SEARCH: Final = {
+    "type": "tool_search_tool_bm25_20251119",
+    "name": "tool_search_tool_bm25",
+}
 _STOPS: Final[dict[str, StopReason]] = {
     "max_tokens": "length",
     "pause_turn": "pause",
@@ -103,40 +115,56 @@ class AnthropicProvider:
             request.timeout_s, connect=min(request.timeout_s, CONNECT_TIMEOUT_S)
         )
         body = self._body(request)
-        with normalised_errors(self.name, self._key):
+        reader = MessageReader()
+        with billed(request, self.name, reader.usage), normalised_errors(self.name, self._key):
             try:
                 async with asyncio.timeout_at(deadline):
                     stream = await self._client.post(
                         "/v1/messages",
                         cast_to=object,
-                        body=body,
+                        content=json_body(body),
                         options={"timeout": timeout},
                         stream=True,
                         stream_cls=self._sdk.AsyncStream[object],
                     )
             except TimeoutError:
                 raise timed_out() from None
+            events = EventReader(stream.response, deadline)
             try:
-                reader = MessageReader()
-                async for event in Until(stream, deadline):
-                    for delta in reader.read(mapping(event)):
+                async for name, data in events:
+                    if name in ("", "ping"):
+                        continue
+                    if name == "error":
+                        raise self._stream_error(data, stream.response)
+                    for delta in reader.read(mapping(json.loads(data))):
                         yield delta
                     if reader.done:
                         break
                 if not reader.done:
                     raise cut_stream(self.name)
                 turn = self._turn(reader, request, stream.response.headers.get("request-id", ""))
-                # Only a body read to its end frees its connection; the turn is complete whatever happens now.
-                with suppress(TimeoutError, httpx2.HTTPError, self._sdk.APIError, ValueError):
-                    async with asyncio.timeout(_DRAIN_S):
-                        async for _ in stream:
-                            pass
+                await events.drain()
             finally:
-                await stream.close()
+                await events.aclose()
         yield TurnFinished(turn)
 
+    def _stream_error(self, data: str, response: httpx2.Response) -> Exception:
+        """Return what the SDK raises for an error that comes as an event."""
+        body: object = data
+        with suppress(ValueError):
+            body = json.loads(data)
+        error: Exception = self._sdk.APIStatusError(str(body), response=response, body=body)
+        return error
+
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        profile = profile_for(self.name, request.model)
+        profile = request.profile or profile_for(self.name, request.model)
+        media_check(
+            request,
+            ANTHROPIC_MEDIA,
+            provider=self.name,
+            image=profile.image_input,
+            pdf=profile.pdf_input,
+        )
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": _max_tokens(request, profile),
@@ -145,10 +173,11 @@ class AnthropicProvider:
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system}]
-        forced = bool(request.tools) and request.tool_choice == "required"
+        tools = self._tools(request, profile)
+        forced = bool(tools) and request.tool_choice == "required"
         forced = forced and profile.forced_tool_choice
-        if request.tools:
-            body["tools"] = [_tool(spec, profile) for spec in request.tools]
+        if tools:
+            body["tools"] = tools
             choice = {"required": "any" if forced else "auto", "none": "none"}
             body["tool_choice"] = {"type": choice.get(request.tool_choice, "auto")}
         effort = request.options.get("effort")
@@ -172,18 +201,27 @@ class AnthropicProvider:
             and "thinking" not in body
         ):
             body["temperature"] = temperature
-        if request.cache_key:
-            # Marks the last cacheable block, so that the next step reads this one's prefix.
-            body["cache_control"] = {"type": "ephemeral"}
+        if request.cache_key and profile.prompt_cache == "marked":
+            mark_cache(body)
         if request.user_key:
             body["metadata"] = {"user_id": digest(request.user_key)}
         return body
+
+    def _tools(self, request: ModelRequest, profile: Profile) -> list[dict[str, Any]]:
+        server_tools_check(request, profile, self.name)
+        specs, searched = tools_offered(request, profile)
+        tools = [_tool(spec, profile) for spec in specs]
+        tools += anthropic_server_tools(request)
+        return [*tools, dict(_TOOL_SEARCH)] if searched else tools
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         for part in exchanges(request.messages):
             if isinstance(part, UserMessage):
-                _push(messages, "user", [{"type": "text", "text": part.text}])
+                blocks = anthropic_blocks(part.parts)
+                if part.text or not blocks:
+                    blocks.append({"type": "text", "text": part.text})
+                _push(messages, "user", blocks)
                 continue
             native = native_items(
                 part.turn, provider=self.name, model=request.model, account=self.account
@@ -211,6 +249,7 @@ class AnthropicProvider:
             usage=reader.usage(),
             request_id=request_id or reader.response_id,
             account=self.account,
+            citations=tuple(reader.citations),
         )
 
 
@@ -239,6 +278,8 @@ def _tool(spec: ToolSpec, profile: Profile) -> dict[str, Any]:
     }
     if profile.strict_tools and is_strict_schema(spec.parameters):
         tool["strict"] = True
+    if spec.deferred:
+        tool["defer_loading"] = True
     return tool
 
 
@@ -269,6 +310,9 @@ def _result_blocks(part: Exchange, echo: bool) -> list[dict[str, Any]]:
             "tool_use_id": result.call_id if echo else wire_id(result.call_id),
             "content": result.content,
         }
+        if result.parts:
+            text = [{"type": "text", "text": result.content}] if result.content else []
+            block["content"] = [*text, *anthropic_blocks(result.parts)]
         if result.is_error:
             block["is_error"] = True
         blocks.append(block)

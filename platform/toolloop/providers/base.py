@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from toolloop.events import ProviderEvent
 from toolloop.messages import Message
+from toolloop.server_tools import ServerTool
+
+if TYPE_CHECKING:
+    from toolloop.metering import Meter
+    from toolloop.providers.profile_types import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a provider must see it: name, description and JSON Schema of the arguments object."""
+    """A tool as a provider must see it: name, description and JSON Schema of the arguments object.
+
+    Attributes:
+        deferred: the model need not see it until it searches for it. Sent only to models whose provider has such a
+            search; for any other the tools marked ``finder`` stand in.
+        finder: it finds or loads deferred tools; left out where the provider's own search does.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    deferred: bool = False
+    finder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,9 @@ class ModelRequest:
         options: settings that only some models know (temperature, effort); adapters send what the model's
             profile allows and drop the rest.
         response_schema: structured output, None for free text.
+        server_tools: what the provider may run itself; an adapter refuses what its model does not have.
+        profile: facts about the model that go before those its name stands for, None for these.
+        meter: told where the count of this call is to be read while it is under way, None where nobody asks.
     """
 
     model: str
@@ -64,6 +80,9 @@ class ModelRequest:
     user_key: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     response_schema: ResponseSchema | None = None
+    server_tools: Sequence[ServerTool] = ()
+    profile: Profile | None = None
+    meter: Meter | None = field(default=None, compare=False, repr=False)
 
 
 class Provider(Protocol):

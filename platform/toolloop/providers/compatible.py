@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from toolloop.errors import ConfigurationError
 from toolloop.events import (
     ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import StopReason, ToolCall, Turn, Usage, UserMessage
+from toolloop.messages import StopReason, ToolCall, Turn, UserMessage
+from toolloop.providers._chat_stream import ChatReader
 from toolloop.providers._common import (
     Exchange,
     arguments_json,
@@ -28,19 +25,21 @@ from toolloop.providers._common import (
     digest,
     exchanges,
     is_strict_schema,
-    make_call,
-    mapping,
     native_items,
-    new_call_id,
-    number,
     objects,
-    raw_arguments,
     schema_fields,
     string,
     timed_out,
 )
-from toolloop.providers._failures import normalised_errors
+from toolloop.providers._failures import billed, normalised_errors
+from toolloop.providers._media import (
+    COMPATIBLE_MEDIA,
+    chat_content,
+    media_check,
+    result_label,
+)
 from toolloop.providers._openai_wire import OpenAIWire
+from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.openai import error_text
 from toolloop.providers.profiles import profile_for
@@ -66,6 +65,7 @@ class CompatibleProvider:
         reasoning_effort: send ``options["effort"]`` as ``reasoning_effort``.
         replay_reasoning: send a turn's ``reasoning_content`` back with it.
         send_keys: send ``prompt_cache_key`` and ``user`` (both hashed).
+        image_input, pdf_input: whether its models take images and PDF files; None leaves it to the model's profile.
         max_tokens_field: name of the output limit; older servers ignore ``max_completion_tokens``.
 
     Raises:
@@ -87,6 +87,8 @@ class CompatibleProvider:
         reasoning_effort: bool = False,
         replay_reasoning: bool = False,
         send_keys: bool = False,
+        image_input: bool | None = None,
+        pdf_input: bool | None = None,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
     ) -> None:
         if not base_url:
@@ -106,6 +108,7 @@ class CompatibleProvider:
         self._effort = reasoning_effort
         self._replay_reasoning = replay_reasoning
         self._send_keys = send_keys
+        self._image, self._pdf = image_input, pdf_input
         self._max_tokens_field = max_tokens_field
 
     async def aclose(self) -> None:
@@ -121,18 +124,27 @@ class CompatibleProvider:
             if isinstance(message, Turn)
             for call in message.tool_calls
         }
-        async with self._wire.post("/chat/completions", body, request.timeout_s) as opened:
-            request_id, chunks = opened
-            reader = _Reader(taken)
-            async for chunk in chunks:
-                for event in reader.read(chunk):
-                    yield event
-            if not reader.finish_reason:
-                raise cut_stream(self.name)
+        reader = ChatReader(taken)
+        with billed(request, self.name, lambda: reader.usage):
+            async with self._wire.post("/chat/completions", body, request.timeout_s) as opened:
+                request_id, chunks = opened
+                async for chunk in chunks:
+                    for event in reader.read(chunk):
+                        yield event
+                if not reader.finish_reason:
+                    raise cut_stream(self.name)
         yield TurnFinished(self._turn(reader, request.model, request_id))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        profile = profile_for(self.name, request.model)
+        profile = request.profile or profile_for(self.name, request.model)
+        media_check(
+            request,
+            COMPATIBLE_MEDIA,
+            provider=self.name,
+            image=profile.image_input if self._image is None else self._image,
+            pdf=profile.pdf_input if self._pdf is None else self._pdf,
+        )
+        server_tools_check(request, profile, self.name)
         body: dict[str, Any] = {
             "model": request.model,
             "messages": self._messages(request),
@@ -140,8 +152,9 @@ class CompatibleProvider:
         }
         if self._stream_usage:
             body["stream_options"] = {"include_usage": True}
-        if request.tools:
-            body["tools"] = [self._tool(spec) for spec in request.tools]
+        specs = [spec for spec in request.tools if not spec.deferred]
+        if specs:
+            body["tools"] = [self._tool(spec) for spec in specs]
             body["tool_choice"] = request.tool_choice
             if self._parallel:
                 body["parallel_tool_calls"] = True
@@ -178,7 +191,8 @@ class CompatibleProvider:
             messages.append({"role": "system", "content": request.system})
         for part in exchanges(request.messages):
             if isinstance(part, UserMessage):
-                messages.append({"role": "user", "content": part.text})
+                content = chat_content(part.text, part.parts)
+                messages.append({"role": "user", "content": content})
             else:
                 messages += self._exchange_messages(part, request.model)
         return messages
@@ -197,6 +211,11 @@ class CompatibleProvider:
         for result in part.results:
             content = error_text(result.content) if result.is_error else result.content
             messages.append({"role": "tool", "tool_call_id": result.call_id, "content": content})
+        # A tool message holds text only, and nothing may stand between the results of one turn.
+        for result in part.results:
+            if result.parts:
+                files = chat_content(result_label(result), result.parts)
+                messages.append({"role": "user", "content": files})
         return messages
 
     def _echoed(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +223,7 @@ class CompatibleProvider:
             return message
         return {key: value for key, value in message.items() if key != "reasoning_content"}
 
-    def _turn(self, reader: _Reader, model: str, request_id: str) -> Turn:
+    def _turn(self, reader: ChatReader, model: str, request_id: str) -> Turn:
         calls = reader.calls()
         stop = _STOPS.get(reader.finish_reason, "tools" if calls else "end")
         if reader.refused and not calls:
@@ -228,99 +247,6 @@ class CompatibleProvider:
             request_id=request_id or reader.response_id,
             account=self._wire.account,
         )
-
-
-class _Call:
-    """One call while it is being written."""
-
-    def __init__(self, call_id: str, wire_call_id: str, name: str) -> None:
-        self.id = call_id
-        self.wire_call_id = wire_call_id
-        self.name = name
-        self.arguments = ""
-
-
-class _Reader:
-    """Fold the chunks of one completion; ``text`` is always exactly what was yielded as deltas."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self.text = ""
-        self.reasoning = ""
-        self.refused = False
-        self.finish_reason = ""
-        self.response_id = ""
-        self.usage = Usage(requests=1)
-        self._taken = taken
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
-
-    def read(self, chunk: dict[str, Any]) -> list[ProviderEvent]:
-        """Take one chunk and return the deltas it means."""
-        self.response_id = self.response_id or string(chunk.get("id"))
-        if chunk.get("usage"):
-            self.usage = _usage(mapping(chunk["usage"]))
-        choice = next(iter(objects(chunk.get("choices"))), {})
-        delta = mapping(choice.get("delta"))
-        events: list[ProviderEvent] = []
-        reasoning = string(delta.get("reasoning_content")) or string(delta.get("reasoning"))
-        if reasoning:
-            self.reasoning += reasoning
-            events.append(ReasoningDelta(reasoning))
-        refusal = string(delta.get("refusal"))
-        self.refused = self.refused or bool(refusal)
-        for text in (string(delta.get("content")), refusal):
-            if text:
-                self.text += text
-                events.append(TextDelta(text))
-        for piece in objects(delta.get("tool_calls")):
-            events += self._read_call(piece)
-        self.finish_reason = string(choice.get("finish_reason")) or self.finish_reason
-        return events
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls in the order in which they began."""
-        return tuple(make_call(call.id, call.name, call.arguments) for call in self._calls)
-
-    def _read_call(self, piece: dict[str, Any]) -> list[ProviderEvent]:
-        function = mapping(piece.get("function"))
-        name = string(function.get("name"))
-        wire_call_id = string(piece.get("id"))
-        index = piece.get("index")
-        call = self._current(index, wire_call_id, name)
-        events: list[ProviderEvent] = []
-        if call is None:
-            call = self._begin(index, wire_call_id, name)
-            events.append(ToolCallStarted(call.id, call.name))
-        call.name = call.name or name
-        arguments = raw_arguments(function.get("arguments"))
-        if arguments:
-            call.arguments += arguments
-            events.append(ToolArgumentsDelta(call.id, arguments))
-        return events
-
-    def _current(self, index: object, wire_call_id: str, name: str) -> _Call | None:
-        """Find the call that a piece goes on with, None when it begins a new one."""
-        if isinstance(index, int):
-            call = self._by_index.get(index)
-        elif name:
-            return None  # without an index every server seen sends whole calls
-        else:
-            call = self._calls[-1] if self._calls else None
-        if call is not None and wire_call_id and call.wire_call_id not in {"", wire_call_id}:
-            return None  # several calls under one index, told apart by their ids
-        return call
-
-    def _begin(self, index: object, wire_call_id: str, name: str) -> _Call:
-        # Results are matched by id over the whole history, so an id seen before cannot serve again.
-        call_id = wire_call_id
-        if not call_id or call_id in self._taken:
-            call_id = new_call_id()
-        self._taken.add(call_id)
-        call = _Call(call_id, wire_call_id, name)
-        self._calls.append(call)
-        if isinstance(index, int):
-            self._by_index[index] = call
-        return call
 
 
 async def list_remote_models(
@@ -382,15 +308,3 @@ def _assistant(text: str, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
             for call in calls
         ]
     return message
-
-
-def _usage(data: dict[str, Any]) -> Usage:
-    inputs = mapping(data.get("prompt_tokens_details"))
-    outputs = mapping(data.get("completion_tokens_details"))
-    return Usage(
-        input_total=number(data.get("prompt_tokens")),
-        cached_read=number(inputs.get("cached_tokens")),
-        output_total=number(data.get("completion_tokens")),
-        reasoning=number(outputs.get("reasoning_tokens")),
-        requests=1,
-    )

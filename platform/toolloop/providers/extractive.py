@@ -20,8 +20,11 @@ from toolloop.events import (
     TurnFinished,
 )
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._sentences import Passage, Quote, best_quotes, content_terms
+from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
+from toolloop.providers.profiles import profile_for
 
 SEARCH_TOOL = "search_documents"
 _INTRO = (
@@ -51,7 +54,14 @@ class ExtractiveProvider:
         self.name = "extractive"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Call the search tool first; then quote what it found."""
+        """Call the search tool first; then quote what it found. It can neither see images nor search elsewhere."""
+        media_check(request, NO_MEDIA, provider=self.name, image=False, pdf=False)
+        server_tools_check(
+            request, request.profile or profile_for(self.name, request.model), self.name
+        )
+        if request.meter is not None:
+            # Nothing is billed here, so nothing need be estimated when the answer is stopped.
+            request.meter.begin(self.name, request.model, Usage, is_exact=True)
         questions, results = _current(request.messages)
         tool = next((spec for spec in request.tools if spec.name == SEARCH_TOOL), None)
         query = search_query(questions)

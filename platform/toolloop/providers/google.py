@@ -8,9 +8,8 @@ other alphabet. It would also call functions and continue answers by itself; bel
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -18,13 +17,9 @@ from urllib.parse import quote
 from toolloop.errors import BadRequest, ContentRefused, MalformedResponse
 from toolloop.events import (
     ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import StopReason, ToolCall, Turn, Usage, UserMessage
+from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
     Exchange,
@@ -35,16 +30,17 @@ from toolloop.providers._common import (
     exchanges,
     import_sdk,
     joined,
+    json_body,
     mapping,
     native_items,
-    new_call_id,
-    number,
-    objects,
     require_key,
     string,
     timed_out,
 )
-from toolloop.providers._failures import normalised_errors
+from toolloop.providers._failures import billed, normalised_errors
+from toolloop.providers._google_stream import GeminiReader
+from toolloop.providers._media import GOOGLE_MEDIA, gemini_parts, media_check, result_label
+from toolloop.providers._server_tools import gemini_server_tools, server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 
@@ -109,7 +105,7 @@ class GoogleProvider:
         self._key = require_key(self.name, api_key)
         url = checked_base_url(base_url or _BASE_URL)
         self.account = account or account_of(self.name, url, self._key)
-        self._types = genai.types
+        self._types, self._errors = genai.types, genai.errors
         # An own client also keeps the SDK from switching to aiohttp where that happens to be installed.
         self._http = http_client or httpx2.AsyncClient(follow_redirects=True)
         self._http.event_hooks["request"].append(_limit_connect)
@@ -131,13 +127,17 @@ class GoogleProvider:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         opened: list[httpx2.Response] = []
+        reader = GeminiReader()
         try:
-            with normalised_errors(self.name, self._key):
-                reader = _Reader()
+            with (
+                billed(request, self.name, reader.total_usage),
+                normalised_errors(self.name, self._key),
+            ):
                 async with aclosing(await self._open(request, deadline, opened)) as chunks:
-                    async for chunk in Until(chunks, deadline):
-                        for event in reader.read(_decoded(chunk.body)):
-                            yield event
+                    with closing(Until(chunks, deadline)) as timed:
+                        async for chunk in timed:
+                            for event in reader.read(self._checked(chunk)):
+                                yield event
                 turn = self._turn(reader, request.model)
         finally:
             for response in opened:
@@ -153,26 +153,50 @@ class GoogleProvider:
         token = _responses.set(opened)
         try:
             async with asyncio.timeout_at(deadline):
-                # ``_api_client`` is private, but the one way to the unaltered JSON; a test pins what we use.
+                # ``_api_client`` is private, but the one way to the unaltered JSON; a test pins what we use. Its
+                # ``async_request_streamed`` does the same, but encodes each chunk again.
                 api = self._client._api_client
-                chunks: AsyncGenerator[Any] = await api.async_request_streamed(
-                    "post", path, self._body(request), options
-                )
+                call = api._build_request("post", path, {}, options)
+                call.data = json_body(self._body(request))
+                response = await api._async_request(call, options, stream=True)
         except TimeoutError:
             raise timed_out() from None
         finally:
             _responses.reset(token)
+        chunks: AsyncGenerator[Any] = response.async_segments()
         return chunks
 
+    def _checked(self, chunk: object) -> dict[str, Any]:
+        """Return a chunk of the stream, or raise what the SDK raises for an error that comes as one."""
+        data = mapping(chunk)
+        if next(iter(data), "") == "error":
+            raise self._errors.APIError(mapping(data["error"]).get("code"), data)
+        return data
+
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        profile = profile_for(self.name, request.model)
+        profile = request.profile or profile_for(self.name, request.model)
+        media_check(
+            request,
+            GOOGLE_MEDIA,
+            provider=self.name,
+            image=profile.image_input,
+            pdf=profile.pdf_input,
+        )
+        server_tools_check(request, profile, self.name)
         body: dict[str, Any] = {"contents": self._contents(request, profile)}
         if request.system:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
-        if request.tools:
-            body["tools"] = [{"functionDeclarations": [_tool(spec) for spec in request.tools]}]
+        served = gemini_server_tools(request)
+        specs = [spec for spec in request.tools if not spec.deferred]
+        if specs:
+            body["tools"] = [{"functionDeclarations": [_tool(spec) for spec in specs]}]
             mode = _MODES[request.tool_choice]
             body["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
+            if served:
+                # Beside functions, its own calls must come back with the history.
+                body["toolConfig"]["includeServerSideToolInvocations"] = True
+        if served:
+            body["tools"] = [*body.get("tools", ()), *served]
         config: dict[str, Any] = {}
         temperature = request.options.get("temperature")
         effort = request.options.get("effort")
@@ -199,7 +223,10 @@ class GoogleProvider:
         contents: list[dict[str, Any]] = []
         for part in exchanges(request.messages):
             if isinstance(part, UserMessage):
-                contents.append({"role": "user", "parts": [{"text": part.text}]})
+                parts = gemini_parts(part.parts)
+                if part.text or not parts:
+                    parts.append({"text": part.text})
+                contents.append({"role": "user", "parts": parts})
                 continue
             native = native_items(
                 part.turn, provider=self.name, model=request.model, account=self.account
@@ -212,9 +239,14 @@ class GoogleProvider:
                 ids = [""] * len(part.calls)
             if part.results:
                 contents.append({"role": "user", "parts": _responses_of(part, ids)})
+            for result in part.results:
+                if result.parts:
+                    label = {"text": result_label(result)}
+                    files = [label, *gemini_parts(result.parts)]
+                    contents.append({"role": "user", "parts": files})
         return contents
 
-    def _turn(self, reader: _Reader, model: str) -> Turn:
+    def _turn(self, reader: GeminiReader, model: str) -> Turn:
         if reader.block_reason:
             raise ContentRefused(
                 f"The prompt was blocked by {self.name}: "
@@ -244,80 +276,11 @@ class GoogleProvider:
                 if reader.parts and stop in {"end", "tools"}
                 else None
             ),
-            usage=reader.usage,
+            usage=reader.total_usage(),
             request_id=reader.response_id,
             account=self.account,
+            citations=reader.citations(),
         )
-
-
-class _Reader:
-    """Fold the chunks of one answer; ``text`` is always exactly what was yielded as deltas."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.reasoning = ""
-        self.parts: list[dict[str, Any]] = []
-        self.calls: list[ToolCall] = []
-        self.finish_reason = ""
-        self.finish_message = ""
-        self.block_reason = ""
-        self.block_message = ""
-        self.response_id = ""
-        self.usage = Usage(requests=1)
-
-    def read(self, chunk: dict[str, Any]) -> list[ProviderEvent]:
-        """Take one chunk and return the deltas it means."""
-        self.response_id = self.response_id or string(chunk.get("responseId"))
-        if chunk.get("usageMetadata"):
-            self.usage = _usage(mapping(chunk["usageMetadata"]))
-        feedback = mapping(chunk.get("promptFeedback"))
-        self.block_reason = self.block_reason or string(feedback.get("blockReason"))
-        self.block_message = self.block_message or string(feedback.get("blockReasonMessage"))
-        candidate = next(iter(objects(chunk.get("candidates"))), {})
-        self.finish_reason = string(candidate.get("finishReason")) or self.finish_reason
-        self.finish_message = string(candidate.get("finishMessage")) or self.finish_message
-        events: list[ProviderEvent] = []
-        for part in objects(mapping(candidate.get("content")).get("parts")):
-            self._keep(part)
-            events += self._events(part)
-        return events
-
-    def _events(self, part: dict[str, Any]) -> list[ProviderEvent]:
-        text = string(part.get("text"))
-        if part.get("thought"):
-            self.reasoning += text
-            return [ReasoningDelta(text)] if text else []
-        if "functionCall" in part:
-            return self._call(mapping(part["functionCall"]))
-        self.text += text
-        return [TextDelta(text)] if text else []
-
-    def _call(self, data: dict[str, Any]) -> list[ProviderEvent]:
-        given = data.get("args")
-        arguments = {} if given is None else given
-        raw = json.dumps(arguments, ensure_ascii=False)
-        call_id = string(data.get("id"))
-        if not call_id or any(call.id == call_id for call in self.calls):
-            call_id = new_call_id()
-        name = string(data.get("name"))
-        if isinstance(arguments, dict):
-            call = ToolCall(call_id, name, arguments, raw)
-        else:
-            call = ToolCall(call_id, name, None, raw, "the arguments must be a JSON object")
-        self.calls.append(call)
-        return [ToolCallStarted(call_id, name), ToolArgumentsDelta(call_id, raw)]
-
-    def _keep(self, part: dict[str, Any]) -> None:
-        """Append a part for the echo; pieces of plain text become one, a part with anything else stays as it came."""
-        plain = set(part) <= {"text", "thought"} and "text" in part
-        if plain and not part["text"]:
-            return
-        if plain and self.parts:
-            last = self.parts[-1]
-            if set(last) == set(part) and last.get("thought") == part.get("thought"):
-                self.parts[-1] = {**last, "text": string(last["text"]) + string(part["text"])}
-                return
-        self.parts.append(part)
 
 
 async def _limit_connect(request: httpx2.Request) -> None:
@@ -333,10 +296,6 @@ async def _remember(response: httpx2.Response) -> None:
         opened.append(response)
 
 
-def _decoded(body: str | None) -> dict[str, Any]:
-    return mapping(json.loads(body)) if body else {}
-
-
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {
         "name": spec.name,
@@ -350,7 +309,7 @@ def _native_ids(native: list[dict[str, Any]]) -> list[str]:
     return [
         string(mapping(part["functionCall"]).get("id"))
         for content in native
-        for part in objects(content.get("parts"))
+        for part in content.get("parts") or ()
         if "functionCall" in part
     ]
 
@@ -381,14 +340,3 @@ def _responses_of(part: Exchange, ids: list[str]) -> list[dict[str, Any]]:
             response["id"] = native_id
         parts.append({"functionResponse": response})
     return parts
-
-
-def _usage(data: dict[str, Any]) -> Usage:
-    thoughts = number(data.get("thoughtsTokenCount"))
-    return Usage(
-        input_total=number(data.get("promptTokenCount")),
-        cached_read=number(data.get("cachedContentTokenCount")),
-        output_total=number(data.get("candidatesTokenCount")) + thoughts,
-        reasoning=thoughts,
-        requests=1,
-    )

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from toolloop.errors import ProviderError, ProviderUnavailable
+from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable
 from toolloop.events import (
     ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import StopReason, ToolCall, Turn, Usage, UserMessage
+from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._common import (
     Exchange,
     arguments_json,
@@ -22,20 +18,24 @@ from toolloop.providers._common import (
     digest,
     exchanges,
     is_strict_schema,
-    make_call,
     mapping,
     native_items,
-    new_call_id,
-    number,
     objects,
-    raw_arguments,
     require_key,
     schema_fields,
     string,
     wire_id,
 )
-from toolloop.providers._failures import classify
+from toolloop.providers._failures import billed, classify
+from toolloop.providers._media import OPENAI_MEDIA, MediaLimits, media_check, responses_content
 from toolloop.providers._openai_wire import OpenAIWire
+from toolloop.providers._responses_stream import ResponsesReader, responses_usage
+from toolloop.providers._server_tools import (
+    responses_max_uses,
+    responses_server_tools,
+    server_tools_check,
+    tools_offered,
+)
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 
@@ -67,6 +67,9 @@ class OpenAIProvider:
     # Which wire field carries the hashed end user, and whether the system prompt is a field or an input item.
     _user_field: ClassVar[str] = "safety_identifier"
     _system_field: ClassVar[str | None] = "instructions"
+    _media: ClassVar[MediaLimits] = OPENAI_MEDIA
+    # The web search's filter that leaves domains out, None where there is none.
+    _blocked_domains: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -96,20 +99,31 @@ class OpenAIProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         body = self._body(request)
-        async with self._wire.post("/responses", body, request.timeout_s) as (request_id, events):
-            reader = _Reader(self.name)
-            async for event in events:
-                for delta in reader.read(event):
-                    yield delta
-                if reader.response is not None:
-                    break
-            if reader.response is None:
-                raise cut_stream(self.name)
-            turn = self._turn(reader, request.model, request_id)
+        reader = ResponsesReader(self.name)
+        with billed(
+            request, self.name, lambda: responses_usage(mapping(reader.response), reader.items)
+        ):
+            async with self._wire.post("/responses", body, request.timeout_s) as opened:
+                request_id, events = opened
+                async for event in events:
+                    for delta in reader.read(event):
+                        yield delta
+                    if reader.response is not None:
+                        break
+                if reader.response is None:
+                    raise cut_stream(self.name)
+                turn = self._turn(reader, request.model, request_id)
         yield TurnFinished(turn)
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        profile = profile_for(self.name, request.model)
+        profile = request.profile or profile_for(self.name, request.model)
+        media_check(
+            request,
+            self._media,
+            provider=self.name,
+            image=profile.image_input,
+            pdf=profile.pdf_input,
+        )
         items = self._items(request)
         body: dict[str, Any] = {
             "model": request.model,
@@ -121,8 +135,9 @@ class OpenAIProvider:
             body[self._system_field] = request.system
         elif request.system:
             items.insert(0, {"role": "system", "content": request.system})
-        if request.tools:
-            body["tools"] = [_tool(spec, profile) for spec in request.tools]
+        tools = self._tools(request, profile)
+        if tools:
+            body["tools"] = tools
             body["tool_choice"] = _tool_choice(request, profile)
             if profile.parallel_tool_calls:
                 body["parallel_tool_calls"] = True
@@ -131,6 +146,9 @@ class OpenAIProvider:
             body["text"] = {"format": form}
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = _capped(request.max_output_tokens, profile)
+        uses = responses_max_uses(request)
+        if uses is not None:
+            body["max_tool_calls"] = uses
         if request.cache_key:
             body["prompt_cache_key"] = digest(request.cache_key)
         if request.user_key:
@@ -151,11 +169,19 @@ class OpenAIProvider:
             body["temperature"] = temperature
         return body
 
+    def _tools(self, request: ModelRequest, profile: Profile) -> list[dict[str, Any]]:
+        server_tools_check(request, profile, self.name)
+        specs, searched = tools_offered(request, profile)
+        tools = [_tool(spec, profile) for spec in specs]
+        tools += responses_server_tools(request, blocking=self._blocked_domains)
+        return [*tools, {"type": "tool_search"}] if searched else tools
+
     def _items(self, request: ModelRequest) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         for part in exchanges(request.messages):
             if isinstance(part, UserMessage):
-                items.append({"role": "user", "content": part.text})
+                content = responses_content(part.text, part.parts)
+                items.append({"role": "user", "content": content})
             else:
                 items += self._exchange_items(part, request.model)
         return items
@@ -186,21 +212,24 @@ class OpenAIProvider:
                 for call in part.calls
             ]
         for result in part.results:
+            text = error_text(result.content) if result.is_error else result.content
             items.append(
                 {
                     "type": "function_call_output",
                     "call_id": result.call_id if echo else wire_id(result.call_id),
-                    "output": error_text(result.content) if result.is_error else result.content,
+                    "output": responses_content(text, result.parts),
                 }
             )
         return items
 
-    def _turn(self, reader: _Reader, model: str, request_id: str) -> Turn:
+    def _turn(self, reader: ResponsesReader, model: str, request_id: str) -> Turn:
         response = mapping(reader.response)
         status = string(response.get("status"))
         if reader.failure is not None or status in {"failed", "cancelled"}:
             raise _failure(reader.failure or mapping(response.get("error")), status, self._key)
         items = objects(response.get("output")) or reader.items
+        if status == "completed" and not items and not reader.text:
+            raise MalformedResponse(f"{self.name} completed the response without any output.")
         calls, reliable = reader.calls(items)
         stop: StopReason = "tools" if calls else "end"
         detail = status
@@ -220,115 +249,11 @@ class OpenAIProvider:
             stop_detail=detail,
             # What was cut short must not be echoed, nor a refusal be held against the rest of the conversation.
             native=items if reliable and items and stop in {"end", "tools"} else None,
-            usage=_usage(mapping(response.get("usage"))),
+            usage=responses_usage(response, items),
             request_id=request_id or string(response.get("id")),
             account=self._wire.account,
+            citations=reader.citations(items),
         )
-
-
-class _Reader:
-    """Fold the events of one response; ``text`` is always exactly what was yielded as deltas."""
-
-    def __init__(self, provider: str) -> None:
-        self._provider = provider
-        self.text = ""
-        self.reasoning = ""
-        self.refused = False
-        self.items: list[dict[str, Any]] = []
-        self.response: dict[str, Any] | None = None
-        self.failure: dict[str, Any] | None = None
-        self._call_ids: dict[object, str] = {}
-        self._streamed: set[object] = set()
-        self._text_of: object = None
-        self._summary_of: object = None
-
-    def read(self, event: dict[str, Any]) -> list[ProviderEvent]:
-        """Take one event and return the deltas it means."""
-        kind = string(event.get("type"))
-        place = event.get("output_index", event.get("item_id"))
-        if kind in {"response.output_text.delta", "response.refusal.delta"}:
-            return self._add_text(place, string(event.get("delta")), "refusal" in kind)
-        if kind in {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}:
-            return self._add_reasoning(
-                (place, event.get("summary_index")), string(event.get("delta"))
-            )
-        if kind == "response.output_item.added":
-            return self._start(place, mapping(event.get("item")))
-        if kind == "response.function_call_arguments.delta":
-            delta = string(event.get("delta"))
-            call_id = self._call_ids.get(place)
-            return [ToolArgumentsDelta(call_id, delta)] if call_id and delta else []
-        if kind == "response.output_item.done":
-            return self._finish(place, mapping(event.get("item")))
-        if kind in {"response.completed", "response.incomplete", "response.failed"}:
-            response = mapping(event.get("response"))
-            status = string(response.get("status")) or kind.rpartition(".")[2]
-            self.response = {**response, "status": status}
-        elif kind == "error" or event.get("error"):
-            self.response = {"status": "failed"}
-            self.failure = mapping(event.get("error")) or event
-        return []
-
-    def calls(self, items: list[dict[str, Any]]) -> tuple[tuple[ToolCall, ...], bool]:
-        """Return the calls among the items, and whether the items can be echoed as they are."""
-        calls: list[ToolCall] = []
-        reliable = True
-        for index, item in enumerate(items):
-            if item.get("type") != "function_call":
-                continue
-            call_id = string(item.get("call_id"))
-            # A server that gives no id (or gives one twice) gets ours, which its own items do not carry.
-            if not call_id or any(call.id == call_id for call in calls):
-                call_id = self._call_ids.get(index) or new_call_id()
-                reliable = False
-            calls.append(
-                make_call(call_id, string(item.get("name")), raw_arguments(item.get("arguments")))
-            )
-        return tuple(calls), reliable
-
-    def _add_text(self, place: object, delta: str, refusal: bool) -> list[ProviderEvent]:
-        if not delta:
-            return []
-        if self.text and place != self._text_of:
-            delta = f"\n\n{delta}"
-        self._text_of = place
-        self._streamed.add(place)
-        self.refused = self.refused or refusal
-        self.text += delta
-        return [TextDelta(delta)]
-
-    def _add_reasoning(self, place: object, delta: str) -> list[ProviderEvent]:
-        if not delta:
-            return []
-        if self.reasoning and place != self._summary_of:
-            delta = f"\n\n{delta}"
-        self._summary_of = place
-        self.reasoning += delta
-        return [ReasoningDelta(delta)]
-
-    def _start(self, place: object, item: dict[str, Any]) -> list[ProviderEvent]:
-        if item.get("type") != "function_call":
-            return []
-        call_id = string(item.get("call_id")) or new_call_id()
-        if call_id in self._call_ids.values():
-            call_id = new_call_id()
-        self._call_ids[place] = call_id
-        return [ToolCallStarted(call_id, string(item.get("name")))]
-
-    def _finish(self, place: object, item: dict[str, Any]) -> list[ProviderEvent]:
-        if not item:
-            return []
-        self.items.append(item)
-        events: list[ProviderEvent] = []
-        if item.get("type") == "function_call" and place not in self._call_ids:
-            events += self._start(place, item)
-        if item.get("type") == "message" and place not in self._streamed:
-            # Some servers send a message only when it is complete.
-            for part in objects(item.get("content")):
-                refusal = part.get("type") == "refusal"
-                text = string(part.get("refusal" if refusal else "text"))
-                events += self._add_text(place, text, refusal)
-        return events
 
 
 def error_text(content: str) -> str:
@@ -337,7 +262,7 @@ def error_text(content: str) -> str:
 
 
 def _tool(spec: ToolSpec, profile: Profile) -> dict[str, Any]:
-    return {
+    tool: dict[str, Any] = {
         "type": "function",
         "name": spec.name,
         "description": spec.description,
@@ -345,6 +270,9 @@ def _tool(spec: ToolSpec, profile: Profile) -> dict[str, Any]:
         # Left out, the API would take the schema for strict and refuse it when it is not.
         "strict": profile.strict_tools and is_strict_schema(spec.parameters),
     }
+    if spec.deferred:
+        tool["defer_loading"] = True
+    return tool
 
 
 def _tool_choice(request: ModelRequest, profile: Profile) -> str:
@@ -355,19 +283,6 @@ def _tool_choice(request: ModelRequest, profile: Profile) -> str:
 
 def _capped(wanted: int, profile: Profile) -> int:
     return wanted if profile.max_output_tokens is None else min(wanted, profile.max_output_tokens)
-
-
-def _usage(data: dict[str, Any]) -> Usage:
-    inputs = mapping(data.get("input_tokens_details"))
-    outputs = mapping(data.get("output_tokens_details"))
-    return Usage(
-        input_total=number(data.get("input_tokens")),
-        cached_read=number(inputs.get("cached_tokens")),
-        cache_write=number(inputs.get("cache_write_tokens")),
-        output_total=number(data.get("output_tokens")),
-        reasoning=number(outputs.get("reasoning_tokens")),
-        requests=1,
-    )
 
 
 def _failure(error: dict[str, Any], status: str, key: str) -> ProviderError:

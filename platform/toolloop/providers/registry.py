@@ -10,15 +10,22 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from toolloop.errors import ConfigurationError
+from toolloop.models import (
+    DEFAULT_ENDPOINT,
+    LOCAL_PROVIDERS,
+    ModelCatalog,
+    ModelInfo,
+    default_catalog,
+    parse_model,
+)
 from toolloop.providers._common import checked_base_url
 from toolloop.providers.base import Provider
 from toolloop.providers.compatible import list_remote_models
-from toolloop.providers.profiles import DEFAULT_MODELS, Prices, profile_for
+from toolloop.providers.profiles import DEFAULT_MODELS
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,7 +38,6 @@ __all__ = [
     "is_openai_host",
     "list_remote_models",
     "make_provider",
-    "model_info",
     "parse_model",
 ]
 
@@ -45,51 +51,6 @@ PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "extractive": ("toolloop.providers.extractive", "ExtractiveProvider"),
     "scripted": ("toolloop.providers.scripted", "ScriptedProvider"),
 }
-# These run in this process and take neither key nor URL.
-_LOCAL: Final = frozenset({"extractive", "scripted"})
-_EXTRACTIVE_LABEL: Final = "Extractive (no language model)"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A model a person can choose.
-
-    Attributes:
-        id: routing name, "<provider>/<model>"; what ``parse_model`` takes.
-        provider, model: its two parts.
-        label: to show.
-        context_window, max_output_tokens: tokens, None when unknown.
-        prices: USD per million tokens, by prompt size; empty when unknown.
-        is_language_model: False for the extractive one, whose answers must be labelled.
-    """
-
-    id: str
-    provider: str
-    model: str
-    label: str
-    context_window: int | None = None
-    max_output_tokens: int | None = None
-    prices: tuple[Prices, ...] = ()
-    is_language_model: bool = True
-
-
-def parse_model(name: str) -> tuple[str, str]:
-    """Split a routing name into provider and bare model: "compatible/org/model" -> ("compatible", "org/model").
-
-    "extractive" and "scripted" stand for themselves.
-
-    Raises:
-        ConfigurationError: when there is no known provider before the first slash, or no model after it.
-    """
-    provider, _, model = name.strip().partition("/")
-    if provider in _LOCAL:
-        return provider, model or provider
-    if provider not in PROVIDERS or not model:
-        raise ConfigurationError(
-            f"{name!r} names no model. Write <provider>/<model> with one of the providers "
-            f"{', '.join(sorted(PROVIDERS))}."
-        )
-    return provider, model
 
 
 def make_provider(
@@ -119,7 +80,7 @@ def make_provider(
             f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}."
         ) from None
     factory = cast("Callable[..., Provider]", getattr(importlib.import_module(module), class_name))
-    if name not in _LOCAL:
+    if name not in LOCAL_PROVIDERS:
         settings |= {"api_key": api_key, "base_url": base_url, "http_client": http_client}
     try:
         return factory(**settings)
@@ -156,7 +117,7 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
         except ConfigurationError as exc:
             raise ConfigurationError(f"{variable}: {exc.message}") from exc
 
-    if name in _LOCAL:
+    if name in LOCAL_PROVIDERS:
         return {} if name == "extractive" else None
     openai_url = url("OPENAI_BASE_URL")
     openai_is_elsewhere = openai_url is not None and not is_openai_host(openai_url)
@@ -194,33 +155,24 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
     return settings if settings["api_key"] else None
 
 
-def model_info(provider: str, model: str) -> ModelInfo:
-    """Describe a model from its profile."""
-    profile = profile_for(provider, model)
-    is_extractive = provider == "extractive"
-    return ModelInfo(
-        id=provider if provider in _LOCAL else f"{provider}/{model}",
-        provider=provider,
-        model=model,
-        label=_EXTRACTIVE_LABEL if is_extractive else model,
-        context_window=profile.context_window,
-        max_output_tokens=profile.max_output_tokens,
-        prices=profile.prices,
-        is_language_model=not is_extractive,
-    )
-
-
-def configured_models(env: Mapping[str, str]) -> list[ModelInfo]:
+def configured_models(
+    env: Mapping[str, str], catalog: ModelCatalog | None = None
+) -> list[ModelInfo]:
     """List the models an environment makes usable, without asking anybody over the network.
 
     Providers with a key offer their default models; a compatible server offers what ``GROUNDWORK_COMPATIBLE_MODELS``
     (comma-separated) names, and ``list_remote_models`` tells the rest. ``extractive`` is always there, as the last.
 
+    Args:
+        env: e.g. ``os.environ``.
+        catalog: what is known about them; the built-in facts when None.
+
     Raises:
         ConfigurationError: for a base URL that cannot be used.
     """
+    known = catalog or default_catalog()
     found = [
-        model_info(provider, model)
+        known.get_model_info(f"{provider}/{model}")
         for provider, models in DEFAULT_MODELS.items()
         if environment_settings(provider, env) is not None
         for model in models
@@ -228,5 +180,10 @@ def configured_models(env: Mapping[str, str]) -> list[ModelInfo]:
     if environment_settings("compatible", env) is not None:
         names = env.get("GROUNDWORK_COMPATIBLE_MODELS", "").split(",")
         stripped = [name.strip() for name in names]
-        found += [model_info("compatible", name) for name in dict.fromkeys(stripped) if name]
-    return [*found, model_info("extractive", "extractive")]
+        # Of the default endpoint, whatever names this catalog's endpoints have.
+        found += [
+            known.get_model_info(f"compatible/{DEFAULT_ENDPOINT}/{name}")
+            for name in dict.fromkeys(stripped)
+            if name
+        ]
+    return [*found, known.get_model_info("extractive")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from toolloop.providers._media import XAI_MEDIA, MediaLimits
 from toolloop.providers.openai import OpenAIProvider
 
 
@@ -15,3 +16,5 @@ class XAIProvider(OpenAIProvider):
     _user_field: ClassVar[str] = "user"
     # The ``instructions`` field is not supported there; a system item is.
     _system_field: ClassVar[str | None] = None
+    _media: ClassVar[MediaLimits] = XAI_MEDIA
+    _blocked_domains: ClassVar[str | None] = "excluded_domains"

@@ -28,7 +28,7 @@ class ToolClass:
     idempotent: ClassVar[bool | None] = None
     blocking: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
-    timeout_s: ClassVar[float | None] = 60.0
+    timeout_s: ClassVar[float | None] = None
     needs_approval: ClassVar[ApprovalRule] = False
     external: ClassVar[bool] = False
     excluded: ClassVar[tuple[str, ...]] = ()

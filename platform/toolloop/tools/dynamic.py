@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toolloop.messages import Message, ToolResult
@@ -29,12 +30,15 @@ class DynamicToolset(Toolset):
         core: always there, never unloaded. They need not be in the catalog.
         chooser: answers ``find_tools`` (a cheap model, say) instead of the catalog's own search.
         allowed: whether this run may see a catalog tool, by name; all when None.
+        native: hand the whole catalog to providers that search tools by themselves, as deferred tools; there the model
+            calls what it found at once, and the meta-tools are not shown. With any other provider nothing changes, so
+            a run may change over. Sessions limit only what is loaded here, not what a provider finds.
 
     Raises:
         ToolDefinitionError: when a core tool takes the name of a meta-tool.
     """
 
-    __slots__ = ("_allowed", "_fixed", "catalog", "session")
+    __slots__ = ("_allowed", "_deferred", "_fixed", "_native", "catalog", "session")
 
     def __init__(
         self,
@@ -44,11 +48,18 @@ class DynamicToolset(Toolset):
         *,
         chooser: Chooser | None = None,
         allowed: Callable[[str], bool] | None = None,
+        native: bool = False,
     ) -> None:
         self.catalog, self.session, self._allowed = catalog, session, allowed
         core = tuple(core)
         super().__init__((*core, *meta_tools_make(self, chooser)))
         self._fixed = frozenset(self._by_name)
+        self._native = native
+        self._deferred: tuple[ToolSpec, ...] | None = None
+        if native:
+            self._specs = tuple(
+                replace(spec, finder=spec.name in META_TOOLS) for spec in self._specs
+            )
         # The rights of an actor may have shrunk since the session was stored.
         session.unload(n for n in session.active if n in self._fixed or not self.may_load(n))
 
@@ -93,9 +104,10 @@ class DynamicToolset(Toolset):
         return f"there is no such tool{f', did you mean {close[0]!r}?' if close else ''}"
 
     def get(self, name: str) -> Tool | None:
-        """Return a core, meta or loaded tool, or None."""
+        """Return a core, meta or loaded tool, one that a provider may have found by itself, or None."""
         found = super().get(name)
-        if found is None and self.session.is_active(name) and self.may_load(name):
+        callable_now = self._native or self.session.is_active(name)
+        if found is None and callable_now and self.may_load(name):
             found = self.catalog.get(name)
         return found
 
@@ -113,7 +125,21 @@ class DynamicToolset(Toolset):
         """Return what a provider is told now, in compact form when the session's budget is tight."""
         compact = self.session.is_compact
         loaded = (tool.spec() for tool in self._loaded())
-        return (*self._specs, *(spec_compact(spec) if compact else spec for spec in loaded))
+        shown = (*self._specs, *(spec_compact(spec) if compact else spec for spec in loaded))
+        if not self._native:
+            return shown
+        active = frozenset(self.session.active)
+        return (*shown, *(spec for spec in self._searched() if spec.name not in active))
+
+    def _searched(self) -> tuple[ToolSpec, ...]:
+        """Return the catalog as deferred tools, in its own order; read once, as it needs every schema."""
+        if self._deferred is None:
+            names = [e.name for e in self.catalog if e.name not in self._fixed]
+            tools = (self.catalog.get(name) for name in names if self.may_load(name))
+            self._deferred = tuple(
+                replace(tool.spec(), deferred=True) for tool in tools if tool is not None
+            )
+        return self._deferred
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the tools that can be called now."""
@@ -136,6 +162,6 @@ class DynamicToolset(Toolset):
 
     def token_report(self) -> dict[str, Any]:
         """Return estimated tokens: of the next request's declarations, of the whole catalog, and what is saved."""
-        now = sum(spec_tokens(spec) for spec in self.specs())
+        now = sum(spec_tokens(spec) for spec in self.specs() if not spec.deferred)
         everything = self.catalog.token_count()
         return {"now": now, "catalog": everything, "saved": max(0, everything - now)}

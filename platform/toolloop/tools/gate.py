@@ -10,7 +10,7 @@ from typing import Any
 from toolloop.deferred import Decision, PendingCall
 from toolloop.messages import ToolResult
 from toolloop.tools.runtime import Prepared, call_prepare, error_result
-from toolloop.tools.tool import ToolContext
+from toolloop.tools.tool import ToolContext, Verdict
 from toolloop.tools.toolset import Toolset
 
 logger = logging.getLogger(__name__)
@@ -19,17 +19,36 @@ logger = logging.getLogger(__name__)
 def call_gate(
     prepared: Prepared, toolset: Toolset, context: ToolContext, decision: Decision | None
 ) -> Prepared | ToolResult | PendingCall:
-    """Apply approval rules and decisions to a call.
+    """Apply the application's policy, approval rules and decisions to a call.
+
+    A call that the policy denies is refused before anybody is asked about it, and after somebody has approved it.
 
     Returns:
         The call to run (with the arguments that were decided on), its result, or what it waits for. Arguments that
         were edited into something the tool does not take leave the call pending, with the problem as its reason.
     """
-    call, tool = prepared.call, prepared.tool
     if decision is None:
-        if tool.external:
-            return PendingCall(call, "external")
-        return PendingCall(call, "approval") if _needs_approval(prepared, context) else prepared
+        verdict = _verdict(prepared, context)
+        if verdict.effect == "deny":
+            return _denied(prepared, verdict)
+        if prepared.tool.external:
+            return PendingCall(prepared.call, "external", verdict.why)
+        if verdict.effect != "allow" or _needs_approval(prepared, context):
+            return PendingCall(prepared.call, "approval", verdict.why)
+        return prepared
+    decided = _decided(prepared, toolset, decision)
+    if isinstance(decided, Prepared):
+        # Rights may have gone while the call waited, and edited arguments are other arguments.
+        verdict = _verdict(decided, context)
+        if verdict.effect == "deny":
+            return _denied(decided, verdict)
+    return decided
+
+
+def _decided(
+    prepared: Prepared, toolset: Toolset, decision: Decision
+) -> Prepared | ToolResult | PendingCall:
+    call, tool = prepared.call, prepared.tool
     if decision.state is not None:
         return prepared  # The tool parked itself and goes on by itself.
     if decision.kind == "reject":
@@ -55,6 +74,23 @@ def _edited(
     if isinstance(checked, ToolResult):
         return PendingCall(call, "approval", checked.content)
     return checked
+
+
+def _verdict(prepared: Prepared, context: ToolContext) -> Verdict:
+    rule = prepared.tool.permit
+    if rule is None:
+        return Verdict("allow")
+    try:
+        return rule(prepared.call.arguments or {}, context)
+    except Exception:
+        logger.exception("the policy about %s failed: the call is denied", prepared.tool.name)
+        return Verdict("deny", "its policy could not be evaluated")
+
+
+def _denied(prepared: Prepared, verdict: Verdict) -> ToolResult:
+    name = prepared.call.name
+    text = f"{name} was not run: {verdict.why or 'the policy of this workspace denies it'}."
+    return error_result(prepared.call, "denied", text, severity="fatal")
 
 
 def _needs_approval(prepared: Prepared, context: ToolContext) -> bool:

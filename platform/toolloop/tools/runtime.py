@@ -201,7 +201,9 @@ def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:
 
 def _result(call: ToolCall, value: Any) -> ToolResult:
     if isinstance(value, ToolOutput):
-        return ToolResult(call.id, call.name, value.content, payload=value.payload)
+        return ToolResult(
+            call.id, call.name, value.content, payload=value.payload, parts=value.parts
+        )
     if isinstance(value, str):
         return ToolResult(call.id, call.name, value)
     if value is None:

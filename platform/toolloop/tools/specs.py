@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolloop.providers.base import ToolSpec
@@ -31,7 +32,7 @@ def spec_compact(spec: ToolSpec) -> ToolSpec:
     first = spec.description.strip().split("\n\n", 1)[0].replace("\n", " ")
     if len(first) > _COMPACT_DESCRIPTION:
         first = f"{first[: _COMPACT_DESCRIPTION - 1].rstrip()}…"
-    return ToolSpec(spec.name, first, _compact(spec.parameters))
+    return replace(spec, description=first, parameters=_compact(spec.parameters))
 
 
 def _compact(schema: Any) -> Any:

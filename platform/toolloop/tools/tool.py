@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, get_type_hints, overload
 
 from toolloop.deferred import Decision
 from toolloop.errors import ConfigurationError, ToolloopError
+from toolloop.media import Media
 from toolloop.messages import ToolResult
 from toolloop.providers.base import ToolSpec
 
@@ -49,10 +50,13 @@ class ToolOutput:
     Attributes:
         content: text for the model.
         payload: JSON value that stays with the application.
+        parts: images and PDF files for the model; a run whose model takes none fails, so offer such a tool only to
+            models that do.
     """
 
     content: str
     payload: Any = None
+    parts: tuple[Media, ...] = ()
 
 
 class NestedCaller(Protocol):
@@ -137,6 +141,17 @@ class FromContext:
 ApprovalRule = bool | Callable[[Mapping[str, Any], ToolContext], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the application's policy says about one call; ``why`` is for who decides, or for the model when denied."""
+
+    effect: Literal["allow", "ask", "deny"]
+    why: str = ""
+
+
+PermitRule = Callable[[Mapping[str, Any], ToolContext], Verdict]
+
+
 @dataclass(frozen=True, eq=False)
 class Tool:
     """One tool a model may call.
@@ -159,6 +174,8 @@ class Tool:
             key is absent the function's default applies.
         category, tags, group, version: for catalogs; a group is dotted, ``crm.contacts``.
         needs_approval: True, or a rule over arguments and context, for calls that somebody must approve first.
+        permit: the application's policy over the call's JSON arguments and context, asked before every call, wherever it
+            comes from, and again after arguments were edited. "deny" stands above any approval.
         external: never run here; the run parks until the call is answered from outside.
         mock: called instead of ``function`` in mock mode, with the same arguments.
 
@@ -174,7 +191,7 @@ class Tool:
     idempotent: bool = True
     blocking: bool = False
     sequential: bool = False
-    timeout_s: float | None = 60.0
+    timeout_s: float | None = None
     context_parameter: str | None = None
     converters: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     injected: Mapping[str, str] = field(default_factory=dict)
@@ -183,6 +200,7 @@ class Tool:
     group: str = ""
     version: str = ""
     needs_approval: ApprovalRule = False
+    permit: PermitRule | None = None
     external: bool = False
     mock: Callable[..., Any] | None = None
 
@@ -247,7 +265,7 @@ def tool(
     idempotent: bool | None = None,
     blocking: bool = False,
     sequential: bool = False,
-    timeout_s: float | None = 60.0,
+    timeout_s: float | None = None,
     category: str = "",
     tags: Sequence[str] = (),
     group: str = "",
@@ -269,7 +287,7 @@ def tool(
     idempotent: bool | None = None,
     blocking: bool = False,
     sequential: bool = False,
-    timeout_s: float | None = 60.0,
+    timeout_s: float | None = None,
     category: str = "",
     tags: Sequence[str] = (),
     group: str = "",

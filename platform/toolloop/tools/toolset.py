@@ -4,9 +4,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, runtime_checkable
 
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.tool import Tool, ToolDefinitionError
+
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """What offers other tools from one moment to the next: an MCP server.
+
+    Attributes:
+        name: what the names of its tools begin with, before ``__``.
+    """
+
+    name: str
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that are offered now."""
+
+    def tool(self, name: str) -> Tool | None:
+        """Return a tool by its name, also one that was offered and is withheld now."""
 
 
 class Toolset:

@@ -16,6 +16,9 @@ from typing import Any
 
 MAX_PROBLEMS = 5
 _MAX_DEPTH = 100
+# Checks of a value against a schema: this many, and so many more per value inside it. References that double at
+# each step (a schema may be a stranger's) would else take longer than anybody waits.
+_STEPS, _STEPS_PER_NODE = 20_000, 50
 
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda v: isinstance(v, str),
@@ -40,8 +43,22 @@ def problems_find(value: Any, schema: Mapping[str, Any], at: str = "") -> list[s
         at: how to name the value itself in a sentence, "" for the arguments as a whole.
     """
     found: list[str] = []
-    _Check(schema, found).value(value, schema, at, 0)
+    _Check(schema, found, [_STEPS + _STEPS_PER_NODE * _nodes(value)]).value(value, schema, at, 0)
     return found[:MAX_PROBLEMS]
+
+
+def _nodes(value: Any) -> int:
+    """Count the values inside a value, itself included."""
+    count, level = 0, [value]
+    while level:
+        count += len(level)
+        level = [
+            item
+            for node in level
+            if isinstance(node, dict | list)
+            for item in (node.values() if isinstance(node, dict) else node)
+        ]
+    return count
 
 
 def json_equal(one: Any, two: Any) -> bool:
@@ -76,11 +93,12 @@ def _kind(value: Any) -> str:
 
 
 class _Check:
-    """One walk over a value; ``found`` collects the sentences."""
+    """One walk over a value; ``found`` collects the sentences, ``left`` is what it may still take."""
 
-    def __init__(self, root: Mapping[str, Any], found: list[str]) -> None:
+    def __init__(self, root: Mapping[str, Any], found: list[str], left: list[int]) -> None:
         self.root = root
         self.found = found
+        self.left = left
 
     def say(self, at: str, text: str) -> None:
         self.found.append(f"{at or 'the arguments'}: {text}")
@@ -91,8 +109,9 @@ class _Check:
         if schema is False:
             self.say(at, "no value is allowed here")
             return
-        if depth > _MAX_DEPTH:
-            self.say(at, "nested too deeply")
+        self.left[0] -= 1
+        if depth > _MAX_DEPTH or self.left[0] < 0:
+            self.say(at, "nested too deeply" if self.left[0] >= 0 else "too complex to check")
             return
         if "$ref" in schema:
             self.value(value, self._resolve(schema["$ref"]), at, depth + 1)
@@ -229,7 +248,7 @@ class _Check:
 
     def _alone(self, value: Any, schema: Any, at: str, depth: int) -> list[str]:
         found: list[str] = []
-        _Check(self.root, found).value(value, schema, at, depth + 1)
+        _Check(self.root, found, self.left).value(value, schema, at, depth + 1)
         return found
 
     def _no_branch(self, value: Any, branches: Any, tried: list[list[str]], at: str) -> None:

@@ -102,7 +102,7 @@ async def test_ending_is_cancelled_when_stop_is_set():
     result = await run("print('a')\nwait(30)", stop=stop, limits=CodeLimits())
     assert result.ending is Ending.CANCELLED
     assert result.output == "a\n"
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 15, "the call would have taken 30 s"
     assert (await run("1 + 1")).value == 2
 
 
@@ -265,10 +265,16 @@ async def test_log_holds_every_call_when_some_fail():
 
 
 async def test_parallel_takes_as_long_as_the_slowest_when_calls_are_independent():
-    begun = time.monotonic()
-    result = await run("parallel(*[(wait, 0.3) for _ in range(5)])")
-    assert result.success
-    assert time.monotonic() - begun < 1.0
+    together = asyncio.Barrier(5)
+
+    @tool
+    async def meet() -> int:
+        """Wait for the four others."""
+        return await together.wait()
+
+    async with asyncio.timeout(30):
+        result = await CodeMode([meet]).execute("sorted(parallel(*[(meet,) for _ in range(5)]))")
+    assert result.value == [0, 1, 2, 3, 4], result.to_text()
 
 
 async def test_repair_gets_code_and_result_when_a_program_fails():

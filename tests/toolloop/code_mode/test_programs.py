@@ -608,13 +608,6 @@ class A:
     def f(x): return x+1
 print(A.f(2))
 """,
-    "prop": """\
-class C:
-    def __init__(self,r): self.r=r
-    @property
-    def area(self): return self.r*self.r
-print(C(3).area)
-""",
     "class_oper": """\
 class V:
     def __init__(s,x): s.x=x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -12,8 +13,12 @@ from tests.toolloop.providers.wires import ANTHROPIC, KEY, SEARCH, Recorder, pla
 from toolloop import errors
 from toolloop.events import ReasoningDelta, TextDelta
 from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage
+from toolloop.providers.base import ToolSpec
+from toolloop.providers.model_facts import MODELS
+from toolloop.providers.profiles import profile_for
 
 USER = UserMessage("What is the duty?")
+MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 async def sent_by(*messages: Any, **changes: Any) -> dict[str, Any]:
@@ -34,19 +39,19 @@ async def test_body_is_exactly_this() -> None:
     assert body == {
         "model": "claude-sonnet-5-5",
         "max_tokens": 32_000,
-        "system": [{"type": "text", "text": "Be brief."}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": USER.text}]}],
+        "system": [{"type": "text", "text": "Be brief.", **MARK}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": USER.text, **MARK}]}],
         "tools": [
             {
                 "name": "search_documents",
                 "description": "Search the documents.",
                 "input_schema": SEARCH.parameters,
+                **MARK,
             }
         ],
         "tool_choice": {"type": "auto"},
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": "low"},
-        "cache_control": {"type": "ephemeral"},
         "metadata": {},
         "stream": True,
     }
@@ -244,3 +249,16 @@ async def test_no_span_is_made_by_the_sdk_whatever_the_environment_says(
     finally:
         await by_default.close()
         await provider.aclose()
+
+
+async def test_tools_are_strict_only_when_the_profile_says_so() -> None:
+    """A request takes few strict tools and is refused whole beyond: see decisions.md."""
+    from anthropic.types import ToolParam
+
+    assert "strict" in ToolParam.__annotations__
+    loose = ToolSpec("loose", "Loose.", {"type": "object", "properties": {"a": {"type": "string"}}})
+    for name in MODELS["anthropic"]:
+        own = profile_for("anthropic", name)
+        for profile, expected in ((None, []), (replace(own, strict_tools=True), [SEARCH.name])):
+            body = await sent_by(model=name, tools=[SEARCH, loose], profile=profile)
+            assert [tool["name"] for tool in body["tools"] if tool.get("strict")] == expected

@@ -215,10 +215,17 @@ async def test_the_private_seam_of_the_sdk_is_still_there() -> None:
     """The raw stream is no public API: this fails first when an upgrade moves it."""
     import inspect
 
-    from google.genai._api_client import BaseApiClient
+    from google.genai._api_client import BaseApiClient, HttpRequest, HttpResponse
 
-    parameters = list(inspect.signature(BaseApiClient.async_request_streamed).parameters)
-    assert parameters == ["self", "http_method", "path", "request_dict", "http_options"]
+    def parameters(function: object) -> list[str]:
+        assert callable(function)
+        return list(inspect.signature(function).parameters)[1:]
+
+    built = ["http_method", "path", "request_dict", "http_options"]
+    assert parameters(BaseApiClient._build_request) == built
+    assert parameters(BaseApiClient._async_request) == ["http_request", "http_options", "stream"]
+    assert "data" in inspect.signature(HttpRequest).parameters
+    assert inspect.isasyncgenfunction(HttpResponse.async_segments)
 
 
 def test_aiohttp_is_not_in_the_environment() -> None:

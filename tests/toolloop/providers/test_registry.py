@@ -10,10 +10,9 @@ import pytest
 
 from toolloop.errors import ConfigurationError
 from toolloop.messages import Usage
-from toolloop.providers import profiles
+from toolloop.providers import model_facts, profiles
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.providers.registry import (
-    PROVIDERS,
     configured_models,
     environment_settings,
     is_openai_host,
@@ -22,26 +21,6 @@ from toolloop.providers.registry import (
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("anthropic/claude-x", ("anthropic", "claude-x")),
-        ("compatible/org/model:8b", ("compatible", "org/model:8b")),
-        (" openai/gpt-5 ", ("openai", "gpt-5")),
-        ("extractive", ("extractive", "extractive")),
-        ("scripted/a", ("scripted", "a")),
-    ],
-)
-def test_model_names_are_split(name: str, expected: tuple[str, str]) -> None:
-    assert parse_model(name) == expected
-
-
-@pytest.mark.parametrize("name", ["", "gpt-5", "openai/", "/gpt-5", "unknown/x"])
-def test_parse_fails_when_a_name_has_no_provider_or_model(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="<provider>/<model>"):
-        parse_model(name)
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "google", "xai"])
@@ -66,26 +45,47 @@ def test_make_fails_when_a_setting_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "package"),
+    ("name", "blocked", "package"),
     [
-        ("openai", "openai"),
-        ("xai", "openai"),
-        ("compatible", "openai"),
-        ("anthropic", "anthropic"),
-        ("google", "google-genai"),
+        ("openai", "openai", "openai"),
+        ("xai", "openai", "openai"),
+        ("compatible", "openai", "openai"),
+        ("anthropic", "anthropic", "anthropic"),
+        ("google", "google.genai", "google-genai"),
     ],
 )
 def test_make_says_what_to_install_when_the_sdk_is_missing(
-    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+    name: str, blocked: str, package: str
 ) -> None:
-    def missing(module: str) -> None:
-        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
-
-    monkeypatch.setattr("toolloop.providers._common.importlib.import_module", missing)
-    module, class_name = PROVIDERS[name]
-    adapter = getattr(sys.modules.get(module) or __import__(module, fromlist=["x"]), class_name)
-    with pytest.raises(ConfigurationError, match=f"pip install {package}"):
-        adapter(api_key="k", base_url="http://localhost:1/v1")
+    """In a fresh interpreter whose import system does not find the SDK."""
+    code = (
+        "import sys\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {blocked!r} or name.startswith({blocked + '.'!r}):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
+        "from toolloop.errors import ConfigurationError\n"
+        "from toolloop.models import get_model_info, list_models\n"
+        "from toolloop.providers.registry import configured_models, make_provider\n"
+        f"assert list_models({name!r}) or {name!r} == 'compatible'\n"
+        f"assert get_model_info('{name}/x').provider == {name!r}\n"
+        "assert configured_models({'OPENAI_API_KEY': 'k', 'ANTHROPIC_API_KEY': 'k', 'GEMINI_API_KEY': 'k'})\n"
+        "try:\n"
+        f"    make_provider({name!r}, api_key='k', base_url='http://localhost:1/v1')\n"
+        "except ConfigurationError as error:\n"
+        "    print(error.message)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip().endswith(f"pip install {package}")
 
 
 async def test_local_providers_need_nothing() -> None:
@@ -238,7 +238,7 @@ def test_effort_names_have_a_thinking_budget_where_budgets_are_used() -> None:
     from toolloop.providers.google import _THINKING_BUDGETS as GOOGLE_BUDGETS
 
     budgets = {"anthropic": ANTHROPIC_BUDGETS, "google": GOOGLE_BUDGETS}
-    for (provider, _), profile in profiles._ROWS.items():
+    for (provider, _), profile in model_facts.ROWS.items():
         if profile.thinking == "budget":
             assert set(profile.efforts) <= set(budgets[provider])
 
@@ -282,11 +282,11 @@ def test_no_sdk_is_imported_before_an_adapter_is_made() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_model_names_stand_in_the_profiles_only() -> None:
+def test_model_names_stand_in_the_facts_and_the_routing_only() -> None:
     folder = ROOT / "platform" / "toolloop"
     families = ("gpt-", "grok-", "claude-", "gemini-")
     for path in folder.rglob("*.py"):
-        if path.name == "profiles.py":
+        if path.name in {"model_facts.py", "routing.py"}:
             continue
         text = path.read_text().lower()
         assert not [f'"{name}' for name in families if f'"{name}' in text], path

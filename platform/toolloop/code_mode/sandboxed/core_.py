@@ -8,7 +8,7 @@ import functools
 import json
 import re
 from collections import namedtuple
-from datetime import timezone
+from datetime import date, timedelta, timezone
 from typing import Any
 
 _METHODS = {
@@ -137,6 +137,17 @@ def next_(iterable: Any, wanted: Any, make: Any, *default: Any) -> Any:
     if default:
         return default[0]
     raise StopIteration
+
+
+IsoCalendarDate_ = namedtuple("IsoCalendarDate_", ["year", "week", "weekday"])
+
+
+def isocalendar_(day: Any) -> Any:
+    own = date(day.year, day.month, day.day)
+    weekday = own.weekday() + 1
+    thursday = own + timedelta(days=4 - weekday)
+    week = (thursday - date(thursday.year, 1, 1)).days // 7 + 1
+    return IsoCalendarDate_(thursday.year, week, weekday)
 
 
 def delete_(holder: Any, key: Any) -> None:

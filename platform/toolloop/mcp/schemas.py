@@ -1,0 +1,122 @@
+"""Make a foreign JSON Schema safe to send to providers and to check values with.
+
+A schema from a server is input like any other: it may be no schema at all, refer to other documents, nest without end,
+or hold regular expressions that take hours. What cannot be used is refused with a reason, and nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from toolloop.mcp.text import text_clean
+
+_MAX_CHARS = 65_536
+_MAX_DEPTH = 40
+_MAX_DESCRIPTION = 2_000
+_ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_OF_NAMES = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_OF_VALUES = frozenset({"enum", "const", "default", "examples", "required"})
+# Base URIs and dynamic references change where a reference points to.
+_DROPPED = frozenset(
+    {"$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$comment", "$vocabulary", "id"}
+)  # fmt: skip
+
+
+class SchemaRefused(Exception):
+    """The schema cannot be used; the text says why."""
+
+
+def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a schema of type object that can be sent to any provider and checked in bounded time.
+
+    Regular expressions go into the description: the server checks them, and we need not run them.
+
+    Raises:
+        SchemaRefused: too large or too deep, not a JSON Schema, or it refers to another document.
+    """
+    depth_check(schema)
+    size = len(json.dumps(schema, ensure_ascii=False))
+    if size > _MAX_CHARS:
+        raise SchemaRefused(f"its schema has {size} characters, the limit is {_MAX_CHARS}")
+    safe = _copied(schema)
+    safe.setdefault("type", "object")
+    if safe["type"] != "object":
+        raise SchemaRefused(f"its schema is of type {safe['type']!r}, not object")
+    _check_form(safe)
+    names = [name for name in safe.get("properties", {}) if not _ARGUMENT.fullmatch(name)]
+    if names:
+        raise SchemaRefused(f"no provider takes the argument name {ascii(names[0])[:80]}")
+    return safe
+
+
+def depth_check(value: Any, limit: int = _MAX_DEPTH) -> None:
+    """Refuse a value nested deeper than ``limit``, without recursion of our own.
+
+    Raises:
+        SchemaRefused: it is.
+    """
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for node in level
+            if isinstance(node, Mapping | list)
+            for item in (node.values() if isinstance(node, Mapping) else node)
+        ]
+        if not level:
+            return
+    raise SchemaRefused(f"its schema is nested deeper than {limit}")
+
+
+def _copied(schema: Mapping[str, Any]) -> dict[str, Any]:
+    copy: dict[str, Any] = {}
+    hints: list[str] = []
+    for key, value in schema.items():
+        if key == "$ref" and not (isinstance(value, str) and value.startswith("#")):
+            raise SchemaRefused(
+                f"its schema refers to {ascii(value)[:120]}, and other documents are not fetched"
+            )
+        if key in _DROPPED and not isinstance(value, Mapping):
+            continue
+        if key == "pattern" and isinstance(value, str):
+            hints.append(f"Must match {text_clean(value, 200)}")
+        elif key == "patternProperties":
+            copy.setdefault("additionalProperties", True)
+        elif key in ("description", "title") and isinstance(value, str):
+            copy[key] = text_clean(value, _MAX_DESCRIPTION)
+        elif key in _OF_NAMES and isinstance(value, Mapping):
+            copy[key] = {name: _any(item) for name, item in value.items()}
+        elif key in _OF_VALUES:
+            copy[key] = value
+        elif key == "items" and isinstance(value, list):
+            copy["prefixItems"] = [_any(item) for item in value]  # Drafts before 2020-12.
+        elif key in ("exclusiveMinimum", "exclusiveMaximum") and isinstance(value, bool):
+            continue  # Draft 4.
+        else:
+            copy[key] = _any(value)
+    if "patternProperties" in schema and copy.get("additionalProperties") is False:
+        copy["additionalProperties"] = True  # The names it allows are no longer stated.
+    if hints:
+        copy["description"] = "; ".join([*filter(None, [copy.get("description", "")]), *hints])
+    return copy
+
+
+def _any(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _copied(value)
+    return [_any(item) for item in value] if isinstance(value, list) else value
+
+
+def _check_form(schema: Mapping[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        where = "/".join(str(part) for part in error.absolute_path) or "its top"
+        raise SchemaRefused(
+            f"its schema is no JSON Schema, at {ascii(where)[:80]}: {ascii(error.message)[:200]}"
+        ) from error

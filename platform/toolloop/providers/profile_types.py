@@ -1,0 +1,118 @@
+"""What is known about a model family: the form of the facts that stand in ``toolloop.providers.model_facts``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from toolloop.errors import ConfigurationError
+from toolloop.messages import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """USD per million tokens for requests of more than ``above_tokens`` input tokens.
+
+    An unknown cache price counts as the input price: a cost limit may stop early, never late.
+    """
+
+    input: float
+    output: float
+    cached_read: float | None = None
+    cache_write: float | None = None
+    above_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what would make a cost limit useless: a price below zero, NaN or infinity."""
+        for value in (self.input, self.output, self.cached_read, self.cache_write):
+            if value is not None and (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 <= value < math.inf
+            ):
+                raise ConfigurationError(
+                    f"A price must be a finite number of USD, zero or more, not {value!r}."
+                )
+        if self.above_tokens < 0:
+            raise ConfigurationError("A price tier cannot begin below zero tokens.")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What adapters and limits need to know about one model family.
+
+    Attributes:
+        context_window, max_output_tokens: tokens, None when unknown.
+        temperature: whether the parameter is accepted; ``without_reasoning`` means only with effort "none".
+        efforts: accepted reasoning efforts, weakest first; any other value is dropped.
+        thinking: how reasoning is steered: ``effort`` (OpenAI), ``adaptive`` or ``budget`` (Anthropic), ``level`` or
+            ``budget`` (Gemini), ``none`` for models without it.
+        encrypted_reasoning: reasoning items can be had encrypted and must be echoed.
+        reasoning_summary: a readable summary of the reasoning can be asked for.
+        strict_tools: schemas that qualify may be sent as strict.
+        parallel_tool_calls: the parameter of that name is understood.
+        forced_tool_choice: "required" is accepted; otherwise it becomes "auto".
+        max_tokens_field: name of the output limit on the chat completions wire.
+        prices: tiers, smallest ``above_tokens`` first; empty when unknown.
+        structured_output: whether a schema for the answer can be sent, and whether beside tools.
+        tools: the model calls tools natively; others need ``toolloop.planner_executor``.
+        image_input, pdf_input: content of that kind may stand in user messages.
+        web_search, file_search: the provider runs such a search itself when it is asked for.
+        deferred_tools: schemas may be marked to be loaded when the provider's own tool search finds them.
+        prompt_cache: ``automatic`` where the provider caches prefixes by itself, ``marked`` where the request must say
+            what to cache.
+        deprecated_on: ISO date on which the provider has announced to end the model, "" when it has announced none.
+        replaced_by: bare name of the model to use instead, "" when unknown.
+    """
+
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    temperature: Literal["always", "without_reasoning", "never"] = "never"
+    efforts: tuple[str, ...] = ()
+    thinking: Literal["none", "effort", "adaptive", "budget", "level"] = "none"
+    encrypted_reasoning: bool = False
+    reasoning_summary: bool = False
+    strict_tools: bool = False
+    parallel_tool_calls: bool = True
+    forced_tool_choice: bool = True
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    prices: tuple[Prices, ...] = ()
+    structured_output: Literal["always", "without_tools", "never"] = "always"
+    tools: bool = True
+    image_input: bool = False
+    pdf_input: bool = False
+    web_search: bool = False
+    file_search: bool = False
+    deferred_tools: bool = False
+    prompt_cache: Literal["automatic", "marked", "none"] = "none"
+    deprecated_on: str = ""
+    replaced_by: str = ""
+
+    def allows_temperature(self, effort: str | None) -> bool:
+        """Tell whether ``temperature`` may be sent together with this effort."""
+        return self.temperature == "always" or (
+            self.temperature == "without_reasoning" and effort == "none"
+        )
+
+    def cost_usd(self, usage: Usage) -> float | None:
+        """Price one model call in USD, None when the price is unknown.
+
+        Give the usage of a single request: price tiers depend on the size of each prompt, so the sum of several
+        requests would be priced too high.
+        """
+        if not self.prices:
+            return None
+        tier = self.prices[0]
+        for candidate in self.prices:
+            if usage.input_total > candidate.above_tokens:
+                tier = candidate
+        read_price = tier.input if tier.cached_read is None else tier.cached_read
+        write_price = tier.input if tier.cache_write is None else tier.cache_write
+        fresh = max(0, usage.input_total - usage.cached_read - usage.cache_write)
+        return (
+            fresh * tier.input
+            + usage.cached_read * read_price
+            + usage.cache_write * write_price
+            + usage.output_total * tier.output
+        ) / 1_000_000

@@ -1,0 +1,174 @@
+"""Real MCP servers for the tests: the official SDK's, and raw ones that break the rules."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolloop.mcp import HttpTransport, StdioTransport
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Official:
+    """The official server over HTTP, in a process of its own."""
+
+    port: int
+    notes_path: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def transport(self) -> HttpTransport:
+        return HttpTransport(url=f"http://127.0.0.1:{self.port}/mcp")
+
+    def notes(self) -> list[str]:
+        return self.notes_path.read_text().splitlines() if self.notes_path.exists() else []
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def start(self) -> None:
+        command = [sys.executable, str(HERE / "official_server.py"), str(self.port)]
+        env = {"NOTES": str(self.notes_path)}
+        self.process = subprocess.Popen(
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(600):
+            with socket.socket() as probe:
+                probe.settimeout(0.1)
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            assert self.process.poll() is None, "the official server ended at once"
+            time.sleep(0.05)
+        raise AssertionError("the official server did not start")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def official(tmp_path: Path) -> Iterator[Official]:
+    server = Official(free_port(), tmp_path / "notes", None)  # type: ignore[arg-type]
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def official_stdio(tmp_path: Path) -> StdioTransport:
+    return StdioTransport(
+        command=[sys.executable, str(HERE / "official_server.py"), "stdio"],
+        env={"NOTES": str(tmp_path / "notes")},
+    )
+
+
+def raw_stdio(mode: str, *arguments: str, **settings: Any) -> StdioTransport:
+    """Return the hostile program in one of its modes."""
+    command = [sys.executable, str(HERE / "hostile_program.py"), mode, *arguments]
+    return StdioTransport(command=command, **settings)
+
+
+TOOL = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}
+
+Handler = Callable[["Raw", dict[str, Any], asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class Raw:
+    """A server made of sockets: ``handlers`` by RPC method may answer whatever they like, ``tools`` is what it lists."""
+
+    url: str = ""
+    tools: list[Any] = field(default_factory=lambda: [dict(TOOL)])
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    result: Any = None
+
+    def methods(self) -> list[str]:
+        return [str(message.get("method")) for message in self.seen]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                lines = head.decode().split("\r\n")
+                verb = lines[0].split(" ")[0]
+                headers = {
+                    name.lower(): value.strip()
+                    for name, _, value in (line.partition(":") for line in lines[1:] if line)
+                }
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                self.requests.append((verb, headers))
+                message = json.loads(body) if body else {"method": verb}
+                message["session"] = headers.get("mcp-session-id", "")
+                self.seen.append(message)
+                handler = self.handlers.get(message.get("method", ""), type(self).answer)
+                await handler(self, message, writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def answer(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        """Answer as a well-behaved server of the older protocol would."""
+        method = message.get("method")
+        if method == "initialize":
+            reply(writer, message, {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "raw", "version": "1"},
+            })  # fmt: skip
+        elif method == "tools/list":
+            reply(writer, message, {"tools": self.tools})
+        elif method == "tools/call":
+            result = self.result or {"content": [{"type": "text", "text": "ok"}]}
+            reply(writer, message, result)
+        elif method in ("GET", "DELETE"):
+            send(writer, b"", status="405 Method Not Allowed")
+        elif "id" in message:
+            error = {"code": -32601, "message": "Method not found"}
+            send(writer, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+        else:
+            send(writer, b"", status="202 Accepted")
+
+
+def reply(
+    writer: asyncio.StreamWriter, message: dict[str, Any], result: Any, extra: str = ""
+) -> None:
+    send(writer, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), extra=extra)
+
+
+def send(
+    writer: asyncio.StreamWriter, body: str | bytes, *, status: str = "200 OK", extra: str = ""
+) -> None:
+    data = body.encode() if isinstance(body, str) else body
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{extra}content-length: {len(data)}\r\n\r\n"
+    writer.write(head.encode() + data)
+
+
+def stream_head(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+
+
+@pytest.fixture
+async def raw() -> AsyncIterator[Raw]:
+    server = Raw()
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+    yield server
+    listener.close()
