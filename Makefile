@@ -55,6 +55,7 @@ lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/base.in -o requirements/base.txt
 	cat requirements/model.in >> requirements/base.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/langchain.in -o requirements/langchain.txt
 
 clean: ## Remove the virtual environment and every cache; the data in var/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
@@ -77,9 +78,10 @@ $(VENV)/.runtime: requirements/base.txt | $(VENV)/.created
 	@$(PIP_INSTALL) -r requirements/base.txt
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
+$(VENV)/.dev: requirements/dev.txt requirements/langchain.txt $(VENV)/.runtime
 	@echo "installing development packages"
 	@$(PIP_INSTALL) -r requirements/dev.txt
+	@$(PIP_INSTALL) -r requirements/langchain.txt
 	@touch $@
 
 $(VENV)/.model: $(VENV)/.runtime

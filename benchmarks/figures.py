@@ -102,9 +102,57 @@ def figures() -> str:
             "embedder",
         ),
     ]
+    rows += _loop_rows()
     lines = ["| | measured | bar | script |", "|---|---|---|---|"]
     lines += [f"| {what} | {got} | {bar} | `{script}.py` |" for what, got, bar, script in rows]
     return "\n".join(lines) + "\n"
+
+
+def _loop_rows() -> list[Row]:
+    """Return what the tool-calling loop costs, over all wire formats."""
+    loop, catalog = _read("loop_overhead"), _read("catalog")
+    bars = {row["what"]: row["value"] for row in loop["bars"]}
+    both = ("streamed", "plain")  # the cheaper one counts
+
+    def costs(peer: str, *modes_of_peer: str) -> str:
+        found = [
+            min(modes[peer][mode]["cpu_ms_per_call"] for mode in modes_of_peer)
+            for modes in loop["protocols"].values()
+            if modes[peer] is not None
+        ]
+        return f"{min(found):.1f} to {max(found):.1f} ms" if found else "not measured"
+
+    def worst(part: str) -> float:
+        return max(value for what, value in bars.items() if part in what)
+
+    return [
+        (
+            "CPU of a model call in the tool-calling loop, by wire format; bare httpx2 and json: "
+            f"{costs('bare httpx2 + json', 'streamed')}, raw SDKs: {costs('raw SDK', *both)}, "
+            f"pydantic-ai: {costs('pydantic-ai', *both)}, LangChain: {costs('langchain', *both)}",
+            costs("toolloop", "streamed"),
+            "1.3 x bare + 1 ms",
+            "loop_overhead",
+        ),
+        (
+            "CPU of a model call with a history of 400 items; ten parallel tools, in times of the slowest",
+            f"{worst('history of 400'):.1f} ms, {worst('ten parallel'):.2f} x",
+            "5 ms, 1.5 x",
+            "loop_overhead",
+        ),
+        (
+            "`import toolloop`",
+            f"{bars['import toolloop']:.0f} ms",
+            "60 ms",
+            "loop_overhead",
+        ),
+        (
+            f"Search in a catalog of {catalog['tools']} tools; share of all schemas in the first request",
+            f"{catalog['meaning']['p50_ms']:.1f} ms, {catalog['tokens']['now'] / catalog['tokens']['catalog']:.1%}",
+            "5 ms, 5 %",
+            "catalog",
+        ),
+    ]
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ import lexical as scifact  # noqa: E402
 import numpy as np  # noqa: E402
 from _common import shared_data, write_result  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
+from django.utils import timezone  # noqa: E402
 from pgvector import HalfVector  # noqa: E402
 
 from apps.collections import pipeline, services, terms  # noqa: E402
@@ -74,7 +75,7 @@ def document_make(
             tenant=tenant, kind="collections.document_ingest", status=JobStatus.RUNNING, worker="benchmark"
         )  # fmt: skip
         document = Document.objects.create(
-            tenant=tenant, collection=collection, name=name, media_type="text/plain", size=0, is_paged=False,
+            tenant=tenant, collection=collection, name=name, path=name, live_from=timezone.now(), media_type="text/plain", size=0, is_paged=False,
             sha256=name.rjust(64, "0"), file="none", job=job, status="processing", stage=Stage.EMBED,
             chunk_count=len(drafts),
         )  # fmt: skip

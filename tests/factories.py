@@ -10,6 +10,7 @@ from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import user_actor
+from tenancy.services.tenants import tenant_start
 
 _numbers = itertools.count(1)
 
@@ -18,7 +19,9 @@ def make_tenant(slug: str = "") -> Tenant:
     """Return a new tenant."""
     number = next(_numbers)
     slug = slug or f"tenant-{number}"
-    return Tenant.objects.create(slug=slug, name=slug.title())
+    tenant = Tenant.objects.create(slug=slug, name=slug.title())
+    tenant_start(tenant)
+    return tenant
 
 
 def make_user(email: str = "", **extra: Any) -> User:

@@ -9,6 +9,8 @@ same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (mi
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
 ``cut`` (drops the connection in mid-answer).
 
+A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else.
+
 ``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early}.
 """
 
@@ -20,7 +22,7 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 WORDS = (  # noqa: SIM905 - prose reads better than a list
@@ -30,10 +32,17 @@ WORDS = (  # noqa: SIM905 - prose reads better than a list
 
 
 class FakeProvider:
-    """The server; one per event loop."""
+    """The server; one per event loop.
+
+    Attributes:
+        log: what was asked.
+        replies: by model, what makes an answer of a request's body; it is called in the server's thread. What it
+            returns may be a number: then that is the status of a refusal.
+    """
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
+        self.replies: dict[str, Callable[[dict[str, Any]], str | int]] = {}
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""
@@ -82,7 +91,9 @@ class FakeProvider:
         """Answer one completion; False when the connection must close."""
         entry = {"model": body["model"], "messages": body["messages"], "closed_early": False}
         self.log.append(entry)
-        options = body["model"].split("-")[1:]
+        reply = self.replies.get(body["model"])
+        said = reply(body) if reply is not None else None
+        options = [f"fail{said}"] if isinstance(said, int) else body["model"].split("-")[1:]
 
         def number(name: str, default: int) -> int:
             values = [o[len(name) :] for o in options if o.startswith(name)]
@@ -101,15 +112,19 @@ class FakeProvider:
             b"Transfer-Encoding: chunked\r\n\r\n"
         )
         try:
-            if wants_tool:
+            if isinstance(said, str):
+                self._event(writer, body, {"role": "assistant", "content": said})
+                self._event(writer, body, {}, finish="stop")
+            elif wants_tool:
                 question = [m for m in body["messages"] if m["role"] == "user"][-1]["content"]
+                argument = "code" if tool == "execute_tools" else "query"
                 call = {
                     "index": 0,
                     "id": f"call_{len(self.log)}",
                     "type": "function",
                     "function": {
                         "name": tool,
-                        "arguments": json.dumps({"query": str(question)[:200]}),
+                        "arguments": json.dumps({argument: str(question)[:200]}),
                     },
                 }
                 self._event(writer, body, {"role": "assistant", "tool_calls": [call]})

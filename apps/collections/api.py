@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.collections import selectors, services
 from apps.collections.api_shapes import (
-    ChunkOutput,
     CollectionInput,
     CollectionOutput,
+    DescribeInput,
     DocumentDetailOutput,
     DocumentOutput,
-    SearchInput,
-    SearchOutput,
     UploadInput,
     UploadOutput,
 )
-from apps.collections.models import DocumentStatus
-from apps.collections.search import LEGS, search_run
+from apps.collections.api_values import choice, text, valid
+from apps.collections.models import DocumentSource, DocumentStatus
 from apps.collections.uploads import posted_file
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
-
-
-def _valid(shape: type[serializers.Serializer[Any]], data: Any, **options: Any) -> dict[str, Any]:
-    serializer = shape(data=data, **options)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class CollectionsView(TenantAPIView):
@@ -50,7 +39,7 @@ class CollectionsView(TenantAPIView):
     @extend_schema(operation_id="collections_create", tags=["collections"], request=CollectionInput, responses={201: CollectionOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
         """Create a collection."""
-        values = _valid(CollectionInput, request.data)
+        values = valid(CollectionInput, request.data)
         row = services.collection_create(tenant=self.tenant, actor=self.actor, **values)
         shown = selectors.collection_get(actor=self.actor, pk=row.pk)
         return Response(CollectionOutput(shown).data, status=status.HTTP_201_CREATED)
@@ -74,7 +63,7 @@ class CollectionView(TenantAPIView):
     def patch(self, request: Request, pk: int) -> Response:
         """Change name, description or chunk sizes; sizes count for documents added from now on."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        values = _valid(CollectionInput, request.data, partial=True)
+        values = valid(CollectionInput, request.data, partial=True)
         services.collection_update(
             tenant=self.tenant, actor=self.actor, collection=collection, **values
         )
@@ -99,17 +88,26 @@ class DocumentsView(TenantAPIView):
         operation_id="documents_list",
         tags=["documents"],
         parameters=[
-            OpenApiParameter("status", str, enum=DocumentStatus.values, description="Only these.")
+            OpenApiParameter("status", str, enum=DocumentStatus.values, description="Only these."),
+            OpenApiParameter("q", str, description="Part of a path, any case."),
+            OpenApiParameter("document_type", str, description="`-` for documents without one."),
+            OpenApiParameter("tag", str),
+            OpenApiParameter("source", str, enum=DocumentSource.values),
         ],
         responses=DocumentOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List a collection's documents with status and counts, newest first."""
+        """List the current versions of a collection's documents with status and counts, newest first."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        wanted = request.query_params.get("status", "")
-        if wanted and wanted not in DocumentStatus.values:
-            raise serializers.ValidationError({"status": ["Unknown status."]})
-        rows = selectors.document_list(actor=self.actor, collection=collection, status=wanted)
+        rows = selectors.document_list(
+            actor=self.actor,
+            collection=collection,
+            status=choice(request, "status", DocumentStatus.values),
+            source=choice(request, "source", DocumentSource.values),
+            q=text(request, "q"),
+            document_type=text(request, "document_type"),
+            tag=text(request, "tag"),
+        )
         return self.paginated(rows, DocumentOutput)
 
     @extend_schema(
@@ -132,7 +130,11 @@ class DocumentsView(TenantAPIView):
 class DocumentView(TenantAPIView):
     """One document."""
 
-    actions = {"GET": "collection.read", "DELETE": "document.write"}
+    actions = {
+        "GET": "collection.read",
+        "PATCH": "document.write",
+        "DELETE": "document.write",
+    }
 
     @extend_schema(operation_id="documents_get", tags=["documents"], responses=DocumentDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
@@ -140,6 +142,16 @@ class DocumentView(TenantAPIView):
         document = selectors.document_get(actor=self.actor, pk=pk)
         document.ledger = selectors.document_ledger(actor=self.actor, document=document)  # type: ignore[attr-defined]
         return Response(DocumentDetailOutput(document).data)
+
+    @extend_schema(operation_id="documents_describe", tags=["documents"], request=DescribeInput, responses=DocumentOutput)  # fmt: skip
+    def patch(self, request: Request, pk: int) -> Response:
+        """Set type, tags, date or the team's own metadata; a type set here no rule changes."""
+        document = selectors.document_get(actor=self.actor, pk=pk)
+        values = valid(DescribeInput, request.data, partial=True)
+        row = services.document_describe(
+            tenant=self.tenant, actor=self.actor, document=document, **values
+        )
+        return Response(DocumentOutput(row).data)
 
     @extend_schema(operation_id="documents_delete", tags=["documents"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -173,42 +185,3 @@ class DocumentCancelView(TenantAPIView):
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = services.document_cancel(tenant=self.tenant, actor=self.actor, document=document)
         return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)
-
-
-class ChunkView(TenantAPIView):
-    """One chunk."""
-
-    actions = {"GET": "collection.read"}
-
-    @extend_schema(operation_id="chunks_get", tags=["search"], responses=ChunkOutput)
-    def get(self, request: Request, pk: int) -> Response:
-        """Return a passage with the ids of its neighbours in the document."""
-        detail = selectors.chunk_get(actor=self.actor, pk=pk)
-        chunk: Any = detail.chunk
-        chunk.previous_id = detail.previous.pk if detail.previous else None
-        chunk.next_id = detail.next.pk if detail.next else None
-        return Response(ChunkOutput(chunk).data)
-
-
-class SearchView(TenantAPIView):
-    """Search."""
-
-    actions = {"POST": "search.run"}
-
-    @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)  # fmt: skip
-    def post(self, request: Request) -> Response:
-        """Find passages by meaning, by words and by exact codes, with the rank of each."""
-        values = _valid(SearchInput, request.data)
-        pks = values.get("collections")
-        result = search_run(
-            tenant=self.tenant,
-            actor=self.actor,
-            collections=None
-            if pks is None
-            else selectors.collections_named(actor=self.actor, pks=pks),
-            query=values["query"],
-            k=values["k"],
-            filters=values.get("filters"),
-            legs=tuple(dict.fromkeys(values.get("legs", LEGS))),
-        )
-        return Response(SearchOutput(result).data)

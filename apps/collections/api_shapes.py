@@ -6,11 +6,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.collections.models import DocumentStatus, Stage
-from apps.collections.search import LEGS, MAX_K, MAX_QUERY_CHARS
-from apps.collections.services import CHUNK_SIZES
-
-_BIGINT = 2**63 - 1
+from apps.collections.lexical import LANGUAGES
+from apps.collections.models import DocumentStatus, LinkOrigin, Stage
+from apps.collections.services import CHUNK_SIZES, MAX_VERSIONS
 
 
 class CollectionInput(serializers.Serializer[Any]):
@@ -23,6 +21,19 @@ class CollectionInput(serializers.Serializer[Any]):
         required=False, min_value=0, max_value=CHUNK_SIZES[1] // 2, help_text="Less than half of chunk_size; 200 if not given."
     )  # fmt: skip
 
+    language = serializers.ChoiceField(
+        choices=list(LANGUAGES), required=False, help_text="How words are reduced to stems; a change reads every document again."
+    )  # fmt: skip
+    links_by = serializers.ChoiceField(
+        choices=LinkOrigin.choices, required=False, help_text="Who writes key points and links."
+    )
+    links_model = serializers.CharField(
+        required=False, allow_blank=True, max_length=120, help_text="The model, where links_by is `model`."
+    )  # fmt: skip
+    keep_versions = serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_VERSIONS, help_text="Earlier versions kept of each document; 10 if not given."
+    )  # fmt: skip
+
 
 class CollectionOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
@@ -30,6 +41,10 @@ class CollectionOutput(serializers.Serializer[Any]):
     description = serializers.CharField()
     chunk_size = serializers.IntegerField()
     chunk_overlap = serializers.IntegerField()
+    language = serializers.CharField()
+    links_by = serializers.CharField()
+    links_model = serializers.CharField()
+    keep_versions = serializers.IntegerField()
     embedding_space = serializers.CharField(source="space", help_text="Model of the vectors.")
     document_count = serializers.IntegerField()
     processing_count = serializers.IntegerField()
@@ -53,6 +68,21 @@ class DocumentOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     collection_id = serializers.IntegerField()
     name = serializers.CharField()
+    path = serializers.CharField(help_text="Its identity in the collection.")
+    version = serializers.IntegerField()
+    live_from = serializers.DateTimeField(
+        allow_null=True, help_text="When it began to be searched."
+    )
+    live_to = serializers.DateTimeField(
+        allow_null=True, help_text="When a newer version took its place; null for the current one."
+    )
+    source = serializers.CharField()  # type: ignore[assignment]
+    is_restricted = serializers.BooleanField()
+    document_type = serializers.CharField()
+    type_reason = serializers.CharField(help_text="The rule that decided on the type.")
+    tags = serializers.ListField(child=serializers.CharField())
+    dated = serializers.DateField(allow_null=True)
+    attributes = serializers.DictField(help_text="The team's own metadata.")
     title = serializers.CharField()
     media_type = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
@@ -82,6 +112,20 @@ class DocumentOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Document"
+
+
+class DescribeInput(serializers.Serializer[Any]):
+    document_type = serializers.CharField(
+        required=False, allow_blank=True, max_length=60, help_text="Empty gives it back to the rules."
+    )  # fmt: skip
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=60), required=False, max_length=50
+    )
+    dated = serializers.DateField(required=False, allow_null=True)
+    attributes = serializers.DictField(required=False, help_text="The team's own metadata, whole.")
+
+    class Meta:
+        ref_name = "DocumentDescribe"
 
 
 class UploadOutput(DocumentOutput):
@@ -129,10 +173,14 @@ class ChunkOutput(serializers.Serializer[Any]):
     page_end = serializers.IntegerField(allow_null=True)
     headings = serializers.ListField(child=serializers.CharField())
     metadata = serializers.DictField()
-    previous_id = serializers.IntegerField(
-        allow_null=True, help_text="The chunk before it in the document."
-    )
-    next_id = serializers.IntegerField(allow_null=True)
+    path = serializers.CharField(source="document.path")
+    qualified_name = serializers.CharField(help_text="Of a function or class.")
+    line_start = serializers.IntegerField(allow_null=True)
+    line_end = serializers.IntegerField(allow_null=True)
+    key_points = serializers.ListField(child=serializers.CharField())
+    points_by = serializers.CharField(help_text="`rule` or `model`.")
+    is_disabled = serializers.BooleanField(help_text="Left out of every search.")
+    is_edited = serializers.BooleanField()
 
     class Meta:
         ref_name = "Chunk"
@@ -141,62 +189,11 @@ class ChunkOutput(serializers.Serializer[Any]):
         return f"c{chunk.pk}"
 
 
-class SearchInput(serializers.Serializer[Any]):
-    query = serializers.CharField(max_length=MAX_QUERY_CHARS)
-    collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=1000,
-        help_text="Ids of collections; without it, all of the workspace.",
-    )  # fmt: skip
-    k = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MAX_K)
-    filters = serializers.DictField(
-        required=False,
-        help_text='`{"media_type": "application/pdf"}` or `{"document_id": {"in": [1, 2]}}`; fields document_id and '
-        "media_type, operators eq and in. An unknown one is an error.",
+class ChunkDetailOutput(ChunkOutput):
+    previous_id = serializers.IntegerField(
+        allow_null=True, help_text="The chunk before it in the document."
     )
-    legs = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(LEGS)), required=False, min_length=1, max_length=len(LEGS),
-        help_text="Ways to search; without it, all.",
-    )  # fmt: skip
+    next_id = serializers.IntegerField(allow_null=True)
 
     class Meta:
-        ref_name = "Search"
-
-
-class SearchHitOutput(serializers.Serializer[Any]):
-    chunk_id = serializers.IntegerField()
-    collection_id = serializers.IntegerField()
-    document_id = serializers.IntegerField()
-    document_name = serializers.CharField()
-    media_type = serializers.CharField()
-    index = serializers.IntegerField()
-    kind = serializers.CharField()
-    text = serializers.CharField()
-    page_start = serializers.IntegerField(allow_null=True)
-    page_end = serializers.IntegerField(allow_null=True)
-    headings = serializers.ListField(child=serializers.CharField())
-    score = serializers.FloatField(help_text="Fused score; only its order means something.")
-    vector_rank = serializers.IntegerField(allow_null=True)
-    lexical_rank = serializers.IntegerField(allow_null=True)
-    exact_rank = serializers.IntegerField(allow_null=True)
-    distance = serializers.FloatField(allow_null=True, help_text="Cosine distance.")
-    bm25 = serializers.FloatField(allow_null=True)
-
-    class Meta:
-        ref_name = "SearchHit"
-
-
-class SearchOutput(serializers.Serializer[Any]):
-    query = serializers.CharField()
-    hits = SearchHitOutput(many=True)
-    identifiers = serializers.ListField(
-        child=serializers.CharField(), help_text="Exact codes and names found in the question."
-    )
-    legs = serializers.ListField(
-        child=serializers.CharField(), help_text="Ways that were searched."
-    )
-    note = serializers.CharField(help_text="Not empty when a way could not be searched.")
-    embed_ms = serializers.FloatField()
-    database_ms = serializers.FloatField()
-
-    class Meta:
-        ref_name = "SearchResult"
+        ref_name = "ChunkDetail"

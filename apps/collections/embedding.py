@@ -13,6 +13,14 @@ from apps.collections.models import EmbeddingSpace
 from tenancy.models import Tenant
 from tenancy.selectors import credential_for
 
+EMBEDDERS = (
+    DEFAULT_EMBEDDER,
+    f"{DEFAULT_EMBEDDER}:fp32",
+    "openai/text-embedding-3-small@512",
+    "openai/text-embedding-3-large@1024",
+    "google/gemini-embedding-001@768",
+)
+"""Usual settings, to choose from; any other of the same form may be written."""
 _REMOTE = {
     "openai": (("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     "google": (("GOOGLE_API_KEY", "GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
@@ -30,7 +38,19 @@ def space_default(*, tenant: Tenant) -> EmbeddingSpace:
     Raises:
         EmbeddingError: the setting names no embedder, or its provider has no key.
     """
-    space = _make(default_setting(), tenant).space
+    return space_for(default_setting(), tenant=tenant)
+
+
+def space_for(setting: str, *, tenant: Tenant) -> EmbeddingSpace:
+    """Return the row of the space of an embedder, made at its first use.
+
+    Args:
+        setting: ``provider/model[@dims]``.
+
+    Raises:
+        EmbeddingError: the setting names no embedder, or its provider has no key.
+    """
+    space = _make(setting, tenant).space
     row, _ = EmbeddingSpace.objects.get_or_create(
         provider=space.provider,
         model=space.model,

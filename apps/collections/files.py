@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
-from apps.collections.models import Document
+from apps.collections.models import Document, Import
 from basics.errors import DomainError, Invalid
 from tenancy.scope import tenant_scope
 
@@ -66,6 +66,7 @@ def file_receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
                     raise too_large(max_bytes)
                 digest.update(chunk)
                 target.write(chunk)
+            target.flush()  # here, where a full disk is noticed in time to take the piece away again
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -145,13 +146,14 @@ def file_digest(path: Path) -> str:
 
 
 def file_remove(*, tenant_id: int, key: str, sha256: str) -> None:
-    """Delete a file and the page images made of it, unless a document still needs them.
+    """Delete a file and the page images made of it, unless a document or an import still needs them.
 
     Call it after the commit that deleted the document.
     """
     with tenant_scope(tenant_id), transaction.atomic():
         file_lock(key)
-        if not Document.objects.filter(tenant_id=tenant_id, file=key).exists():
+        is_needed = Import.objects.filter(tenant_id=tenant_id, file=key).exists()
+        if not is_needed and not Document.objects.filter(tenant_id=tenant_id, file=key).exists():
             Path(default_storage.path(key)).unlink(missing_ok=True)
         if not Document.objects.filter(tenant_id=tenant_id, sha256=sha256).exists():
             shutil.rmtree(page_cache(tenant_id, sha256), ignore_errors=True)

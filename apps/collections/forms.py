@@ -6,8 +6,9 @@ from typing import Any
 
 from django import forms
 
-from apps.collections.models import Collection
-from apps.collections.services import CHUNK_SIZES
+from apps.collections.lexical import LANGUAGES
+from apps.collections.models import Collection, LinkOrigin
+from apps.collections.services import CHUNK_SIZES, MAX_VERSIONS
 from basics.errors import DomainError
 
 
@@ -33,9 +34,45 @@ class CollectionForm(forms.Form):
         initial=200, min_value=0, help_text="Characters that two neighbouring chunks share."
     )
 
+    language = forms.ChoiceField(
+        required=False,
+        choices=[(name, name.capitalize()) for name in LANGUAGES],
+        initial="english",
+        help_text="How words are reduced to stems; “Simple” leaves them. A change reads every document again.",
+    )
+    links_by = forms.ChoiceField(
+        label="Key points and links",
+        required=False,
+        choices=[
+            (LinkOrigin.RULE, "By rules, at no cost"),
+            (LinkOrigin.MODEL, "By a model"),
+        ],
+        initial=LinkOrigin.RULE,
+        help_text="Who writes what each passage says, and joins passages. Counts for documents read from now on.",
+    )
+    links_model = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=120,
+        help_text="Of key points and links, where a model writes them; as under Settings, Models.",
+    )
+    keep_versions = forms.IntegerField(
+        label="Earlier versions",
+        required=False,
+        initial=10,
+        min_value=0,
+        max_value=MAX_VERSIONS,
+        help_text="How many are kept of each document; older ones are removed.",
+    )
+
     def clean(self) -> dict[str, Any]:
-        """Refuse an overlap of half a chunk and more."""
+        """Refuse an overlap of half a chunk and more, and leave out what was not sent."""
         data = super().clean() or {}
+        for name in ("language", "links_by", "links_model", "keep_versions"):
+            if name not in self.data:
+                data.pop(name, None)  # not asked for: it stays as it is
+            elif data.get(name) in (None, "") and name != "links_model":
+                self.add_error(name, "Choose one.")
         size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
         if size is not None and overlap is not None and overlap >= size / 2:
             self.add_error("chunk_overlap", "It must be less than half of the chunk size.")

@@ -161,23 +161,41 @@ STOP_WORDS = frozenset(
     ]
 )
 
+# Languages a collection can have; "simple" reduces nothing. English also has its stop words left out, the others leave
+# them to their low weight.
+# fmt: off
+LANGUAGES = (
+    "simple", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian",
+    "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+)
+# fmt: on
 _WORD = re.compile(r"[^\W_]+")
 _local = threading.local()
 
 
-def tokenise(text: str) -> list[str]:
+def tokenise(text: str, language: str = "english") -> list[str]:
     """List the terms of a text in order, repeats included.
 
+    Args:
+        text: anything.
+        language: one of ``LANGUAGES``.
+
     Words are compatibility-normalised, lower-cased, freed of accents' variants by NFKC, without stop words, and
-    stemmed (Snowball English) when purely alphabetic; words with digits stay as they are. Every identifier
+    stemmed (Snowball) when purely alphabetic; words with digits stay as they are. Every identifier
     (``8539.50.00``, ``get_user_name``, ``getUserName``) counts as a whole besides its parts.
     """
     text = unicodedata.normalize("NFKC", text)
-    terms = [_term(word) for word in _words(text) if word not in STOP_WORDS]
+    if language == "english":
+        terms = [_term(word) for word in _words(text) if word not in STOP_WORDS]
+    elif language == "simple":
+        terms = _words(text)
+    else:
+        terms = [_stem(word, language) if word.isalpha() else word for word in _words(text)]
     wholes = [token for token in _identifier_occurrences(text) if len(token) <= _MAX_TERM_CHARS]
     return terms + wholes
 
 
+@lru_cache(maxsize=262_144)
 def term_id(term: str) -> int:
     """Hash a term to 0..SPARSE_DIMS-1; stable over processes and versions.
 
@@ -239,9 +257,9 @@ def query_weights(text: str, chunks: int, frequencies: Mapping[int, int]) -> dic
     return {key: idf(chunks, frequencies[key]) for key in ids if frequencies.get(key, 0) > 0}
 
 
-def query_term_ids(text: str) -> list[int]:
+def query_term_ids(text: str, language: str = "english") -> list[int]:
     """List the distinct term ids of a question, to look their frequencies up."""
-    return list(dict.fromkeys(term_id(term) for term in tokenise(text)))
+    return list(dict.fromkeys(term_id(term) for term in tokenise(text, language)))
 
 
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -268,12 +286,14 @@ def _term(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def _stem(word: str) -> str:
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:
+def _stem(word: str, language: str = "english") -> str:
+    stemmers = getattr(_local, "stemmers", None)
+    if stemmers is None:
+        stemmers = _local.stemmers = {}
+    if language not in stemmers:
         import snowballstemmer
 
         # A stemmer keeps state while it works: one per thread.
-        stemmer = _local.stemmer = snowballstemmer.stemmer("english")
-    stem: str = stemmer.stemWord(word)
+        stemmers[language] = snowballstemmer.stemmer(language)
+    stem: str = stemmers[language].stemWord(word)
     return stem

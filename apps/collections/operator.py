@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from django.core.management.base import CommandError
+from django.db.models import Q
 from django.utils import timezone
 
-from apps.collections.models import Collection, Document, DocumentStatus
+from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus
 from jobs.context import LeaseLost
-from jobs.models import JobStatus
+from jobs.models import Job, JobStatus
 from jobs.runner import run_here
 from jobs.selectors import worker_seen_at
 from tenancy.models import Tenant
@@ -85,6 +86,59 @@ def ingestion_finish(
     return [by_id[pk] for pk in documents if pk in by_id]
 
 
+def import_finish(tenant: Tenant, row: Import, *, timeout_s: float) -> Import:
+    """Wait until an import has ended, doing its work here while no worker is alive.
+
+    Args:
+        row: of the tenant; the caller is in the tenant's scope.
+
+    Returns:
+        The row as it ended.
+
+    Raises:
+        CommandError: the time is over, and the work goes on in the background; or the import was deleted.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        if not is_worker_alive():
+            _run_due(tenant, row.job_id)
+        found: Import | None = Import.objects.filter(tenant=tenant, pk=row.pk).first()
+        if found is None:
+            raise CommandError(f"The import of {row.name} was deleted meanwhile.")
+        if found.status not in (ImportStatus.QUEUED, ImportStatus.RUNNING):
+            return found
+        if time.monotonic() > deadline:
+            raise CommandError(
+                f"The import of {row.name} is not done after {timeout_s:.0f} s. The worker goes on with it."
+            )
+        time.sleep(POLL_S)
+
+
+def import_documents(row: Import) -> list[Document]:
+    """Return the documents that an import brought, and those of its source that it made to be tried again."""
+    retried = Q(
+        collection_id=row.collection_id, source=row.source, job__created_at__gte=row.created_at
+    )
+    found = Document.objects.filter(tenant_id=row.tenant_id).filter(Q(batch=row) | retried)
+    return list(found.order_by("pk"))
+
+
+def _run_due(tenant: Tenant, job_id: int | None) -> None:
+    """Do a job here when it waits and its time has come."""
+    due = Job.objects.filter(
+        tenant=tenant, pk=job_id or 0, status=JobStatus.QUEUED, run_after__lte=timezone.now()
+    )
+    if due.exists():
+        _run(tenant, job_id or 0)
+
+
+def _run(tenant: Tenant, job_id: int) -> None:
+    try:
+        run_here(tenant.pk, job_id)
+    except LeaseLost:
+        return  # a worker came up meanwhile and has it
+
+
 def _run_next(tenant: Tenant, waiting: Sequence[int]) -> None:
     queued = (
         Document.objects.filter(
@@ -96,7 +150,4 @@ def _run_next(tenant: Tenant, waiting: Sequence[int]) -> None:
         .first()
     )  # fmt: skip
     if queued is not None:
-        try:
-            run_here(tenant.pk, queued)
-        except LeaseLost:
-            return  # a worker came up meanwhile and has it
+        _run(tenant, queued)

@@ -62,5 +62,10 @@ def _keep(target: Path, data: bytes) -> None:
     """Write a file in one step: two viewers at once see a whole one, whoever was first."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as stream:
-        stream.write(data)
+        try:
+            stream.write(data)
+            stream.flush()
+        except OSError:
+            os.unlink(stream.name)
+            raise
     os.replace(stream.name, target)

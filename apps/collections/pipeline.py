@@ -1,4 +1,4 @@
-"""Ingestion of one document: store, parse, chunk, embed, index.
+"""Ingestion of one document: fetch, parse, chunk, summarise, embed, index.
 
 Each stage ends with one transaction that writes its rows and moves ``Document.stage`` on (the embed stage commits batch
 by batch and skips what has a vector). So a killed worker's successor continues at the stage the row names, and nothing
@@ -7,64 +7,78 @@ is doubled. Every such transaction first makes sure that this worker still holds
 A refusal (``DomainError``) ends the job and, in the same transaction, the document; see ``apps.collections.tasks``.
 """
 
-# ruff: noqa: S608 - one of two constants
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
-from pgvector import HalfVector
 
 from apps.collections import files, terms
-from apps.collections.bulk import rows_copy
+from apps.collections.embedders.base import normalised
 from apps.collections.embedding import embedder_for
+from apps.collections.indexes import indexes_consider
 from apps.collections.ingestion.chunking import chunk_document
+from apps.collections.ingestion.document_types import (
+    document_sample,
+    document_type_infer,
+    document_type_rules_parse,
+)
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.identifiers import fidelity_measure
+from apps.collections.ingestion.sources.prepared import prepared_drafts, prepared_extracted
 from apps.collections.ingestion.types import ExtractedDocument, ReaderLimits
-from apps.collections.ledger import ledger_count
+from apps.collections.ledger import Ledger, ledger_count
 from apps.collections.models import (
+    TYPE_BY_HAND,
     Chunk,
     Collection,
     Document,
     DocumentStatus,
+    DocumentTypeRules,
     Embedding,
+    EmbeddingSpace,
     Page,
     Stage,
 )
+from apps.collections.pipeline_live import code_follow, prune_later, version_go_live
 from apps.collections.pipeline_rows import (
     chunk_indexed_text,
     chunks_write,
     extracted_load,
     pages_write,
 )
+from apps.collections.pipeline_stage import (
+    IngestContext,
+    Meter,
+    document_announce,
+    stage_advance,
+    stage_writing,
+)
+from apps.collections.prepared import (
+    came_vectors,
+    came_vectors_insert,
+    came_with_write,
+    prepared_of,
+)
+from apps.collections.spaces import spaces_written, vectors_insert
+from apps.collections.summaries import summaries_write
+from apps.collections.summaries_model import (
+    SummaryPass,
+    model_summarises,
+    summary_warn,
+)
 from basics.errors import DomainError
 from jobs.context import JobCancelled
-from jobs.notify import notify
+from tenancy.actors import system_actor
+from webhooks.models import Event
+from webhooks.services import webhook_emit
 
 EMBED_BATCH = 128  # chunks per commit: what a killed worker loses at most
-REPORT_EVERY_S = 0.25
-
-
-class IngestContext(Protocol):
-    """What the pipeline needs of ``jobs.context.JobContext``."""
-
-    job_id: int
-
-    def check(self) -> None:
-        """Raise when the job must stop."""
-
-    def hold(self) -> None:
-        """Raise unless this worker still holds the job."""
-
-    def complete(self) -> None:
-        """End the job in the current transaction."""
+_EMBEDDED_AGAIN = "embedded_again"  # in ``Document.metadata`` while it holds
 
 
 def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
@@ -93,74 +107,11 @@ def _begin(ctx: IngestContext, document_id: int) -> Document:
         if document.status == DocumentStatus.QUEUED:
             document.status = DocumentStatus.PROCESSING
             document.save(update_fields=["status", "updated_at"])
-        _announce(document)
+        document_announce(document)
     return document
 
 
-@contextmanager
-def _writing(
-    ctx: IngestContext, document: Document, *, is_indexing: bool = False
-) -> Iterator[tuple[Document, Collection]]:
-    """Open a stage's transaction. Locks in one order everywhere: job, collection, document.
-
-    Args:
-        is_indexing: lock the collection's row too, because its statistics will change.
-    """
-    with transaction.atomic():
-        ctx.hold()
-        with connection.cursor() as cursor:
-            strength = "NO KEY UPDATE" if is_indexing else "KEY SHARE"
-            cursor.execute(
-                f"SELECT 1 FROM collections_collection WHERE id = %s FOR {strength}",
-                [document.collection_id],
-            )
-        row = (
-            Document.objects.select_for_update(no_key=True)
-            .filter(pk=document.pk, job_id=ctx.job_id, status=DocumentStatus.PROCESSING)
-            .first()
-        )
-        if row is None:
-            raise JobCancelled(f"document {document.pk} is gone or has ended")
-        collection = Collection.objects.select_related("space").get(pk=document.collection_id)
-        yield row, collection
-        _announce(row)
-
-
-def _advance(row: Document, stage: Stage, began: float) -> None:
-    """Note how long the running stage took and move on to the next; saves the row."""
-    seconds = time.perf_counter() - began
-    row.timings[row.stage] = round(row.timings.get(row.stage, 0) + seconds, 3)
-    row.stage = stage
-    row.progress_current = row.progress_total = 0
-    row.save()
-
-
-class _Meter:
-    """Writes progress to the document's row and wakes up viewers, at most four times a second."""
-
-    def __init__(self, ctx: IngestContext, document: Document) -> None:
-        self._ctx, self._document = ctx, document
-        self._told_at = 0.0
-
-    def __call__(self, current: int, total: int) -> None:
-        """Report, and stop when the job must stop."""
-        self._ctx.check()
-        now = time.monotonic()
-        if now - self._told_at < REPORT_EVERY_S:
-            return
-        self._told_at = now
-        with transaction.atomic():
-            Document.objects.filter(pk=self._document.pk, job_id=self._ctx.job_id).update(
-                progress_current=current, progress_total=total, updated_at=timezone.now()
-            )
-            _announce(self._document)
-
-
-def _announce(document: Document) -> None:
-    notify(document.tenant_id, f"collection:{document.collection_id}", document.pk)
-
-
-def _store(ctx: IngestContext, document: Document) -> Document:
+def _fetch(ctx: IngestContext, document: Document) -> Document:
     """Check that the kept bytes are the uploaded ones."""
     began = time.perf_counter()
     path = files.file_path(document.file)
@@ -170,31 +121,51 @@ def _store(ctx: IngestContext, document: Document) -> Document:
             "The stored file is not what was uploaded (its checksum differs). Delete this document and "
             "upload the file again.",
         )
-    with _writing(ctx, document) as (row, _):
-        _advance(row, Stage.PARSE, began)
+    with stage_writing(ctx, document) as (row, _):
+        stage_advance(row, Stage.PARSE, began)
     return row
 
 
 def _parse(ctx: IngestContext, document: Document) -> Document:
     """Read the pages in the limited child process."""
     began = time.perf_counter()
-    extracted = document_extract(
-        files.file_path(document.file),
-        name=document.name,
-        limits=reader_limits(),
-        on_progress=_Meter(ctx, document),
-        on_tick=ctx.check,
-    )
-    with _writing(ctx, document) as (row, _):
+    prepared = prepared_of(document)
+    if prepared is not None:
+        extracted = prepared_extracted(prepared)
+    else:
+        extracted = document_extract(
+            files.file_path(document.file),
+            name=document.name,
+            limits=reader_limits(),
+            on_progress=Meter(ctx, document),
+            on_tick=ctx.check,
+        )
+    with stage_writing(ctx, document) as (row, _):
         Page.objects.filter(document=row).delete()
         pages_write(row, extracted)
         row.media_type, row.title = extracted.media_type, extracted.title[:300]
         row.is_paged, row.warnings = extracted.is_paged, list(extracted.warnings)
-        row.metadata = dict(extracted.metadata)
+        fetched = {key: row.metadata[key] for key in ("web",) if key in row.metadata}
+        row.metadata = fetched | dict(extracted.metadata)
         row.page_count = len(extracted.pages)
         row.skipped_pages = sum(1 for page in extracted.pages if page.junk)
-        _advance(row, Stage.CHUNK, began)
+        _type_infer(row, extracted)
+        stage_advance(row, Stage.CHUNK, began)
     return row
+
+
+def _type_infer(row: Document, extracted: ExtractedDocument) -> None:
+    """Give a document its type by the tenant's rules, unless somebody has set one by hand."""
+    rules = DocumentTypeRules.objects.filter(tenant_id=row.tenant_id).first()
+    if row.type_reason == TYPE_BY_HAND or rules is None:
+        return
+    kind, reason = document_type_infer(
+        document_type_rules_parse(rules.rules),
+        row.name,
+        extracted.media_type,
+        document_sample(extracted),
+    )
+    row.document_type, row.type_reason = kind[:60], reason[:255]
 
 
 def reader_limits() -> ReaderLimits:
@@ -212,19 +183,28 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
     began = time.perf_counter()
     collection = Collection.objects.get(pk=document.collection_id)
     extracted = extracted_load(document)
-    drafts = chunk_document(extracted, size=collection.chunk_size, overlap=collection.chunk_overlap)
+    prepared = prepared_of(document)
+    if prepared is not None:
+        drafts = prepared_drafts(prepared, extracted)
+    else:
+        drafts = chunk_document(
+            extracted,
+            size=collection.chunk_size,
+            overlap=collection.chunk_overlap,
+            path=document.path,
+        )
     if not drafts:
         raise DomainError("no_chunks", _why_no_chunks(extracted), status=422)
     ctx.check()
-    fidelity = fidelity_measure(extracted.text, (draft.indexed_text for draft in drafts))
-    with _writing(ctx, document, is_indexing=True) as (row, locked):
+    fidelity = fidelity_measure(extracted.body_text, (draft.indexed_text for draft in drafts))
+    with stage_writing(ctx, document, is_indexing=True) as (row, locked):
         terms.document_unindex(collection=locked, document_id=row.pk)
         Chunk.objects.filter(document=row).delete()
         chunks_write(row, drafts)
         row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
         row.identifiers_total, row.identifiers_found = fidelity.total, fidelity.kept
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
-        _advance(row, Stage.EMBED, began)
+        stage_advance(row, Stage.SUMMARISE, began)
     return row
 
 
@@ -237,14 +217,69 @@ def _why_no_chunks(extracted: ExtractedDocument) -> str:
     )
 
 
-def _embed(ctx: IngestContext, document: Document) -> Document:
-    """Embed the chunks that have no vector yet, a batch per commit."""
+def _summarise(ctx: IngestContext, document: Document) -> Document:
+    """Give the chunks their key points and links: by rule, then, where the collection wants it, by a model.
+
+    What the rules found stands before a model is asked, so that whatever becomes of the model there are links.
+    """
     began = time.perf_counter()
-    meter = _Meter(ctx, document)
+    chunks = list(Chunk.objects.filter(document=document).order_by("index"))
+    collection = Collection.objects.select_related("tenant").get(pk=document.collection_id)
+    ctx.check()
+    is_by_rule = any(not chunk.points_by for chunk in chunks)
+    if not model_summarises(collection):
+        with stage_writing(ctx, document) as (row, _):
+            summaries_write(row, chunks)
+            came_with_write(row, chunks)
+            stage_advance(row, Stage.EMBED, began)
+        return row
+    if is_by_rule:
+        with stage_writing(ctx, document) as (row, _):
+            summaries_write(row, chunks)
+    summary = SummaryPass(
+        collection=collection,
+        actor=system_actor(document.tenant_id, document.uploaded_by_id),
+        document_id=document.pk,
+        writing=lambda: stage_writing(ctx, document),
+        check=ctx.check,
+        on_progress=Meter(ctx, document),
+    )
+    problem = summary.run()
+    with stage_writing(ctx, document) as (row, _):
+        summary_warn(row, problem)
+        came_with_write(row, chunks)
+        stage_advance(row, Stage.EMBED, began)
+    return row
+
+
+def _embed(ctx: IngestContext, document: Document) -> Document:
+    """Embed the chunks that have no vector yet, a batch per commit, in each space that is written."""
+    began = time.perf_counter()
+    meter = Meter(ctx, document)
     collection = Collection.objects.select_related("space", "tenant").get(pk=document.collection_id)
-    space = collection.space
-    embedder = embedder_for(space, tenant=collection.tenant)
+    for space in spaces_written(collection):
+        _embed_in(ctx, document, collection, space, meter)
+    with stage_writing(ctx, document) as (row, locked):
+        row.vector_count = Embedding.objects.filter(
+            chunk__document_id=row.pk, space_id=locked.space_id
+        ).count()
+        stage_advance(row, Stage.INDEX, began)
+    return row
+
+
+def _embed_in(
+    ctx: IngestContext,
+    document: Document,
+    collection: Collection,
+    space: EmbeddingSpace,
+    meter: Meter,
+) -> None:
     of_document = Chunk.objects.filter(document=document)
+    came = came_vectors(document, space)
+    if came is not None:
+        with stage_writing(ctx, document):
+            came_vectors_insert(came, space, list(of_document.order_by("index")))
+    embedder = embedder_for(space, tenant=collection.tenant)
     vector = Embedding.objects.filter(chunk_id=OuterRef("pk"), space=space)
     waiting = of_document.filter(~Exists(vector)).order_by("index")
     total = of_document.count()
@@ -258,69 +293,74 @@ def _embed(ctx: IngestContext, document: Document) -> Document:
         vectors = embedder.embed_documents(
             [chunk_indexed_text(chunk) for chunk in batch], on_progress=report
         )
-        with _writing(ctx, document) as (row, _collection):
-            rows_copy(
-                Embedding._meta.db_table,
-                {
-                    "tenant_id": "int8",
-                    "chunk_id": "int8",
-                    "space_id": "int8",
-                    "collection_id": "int8",
-                    "document_id": "int8",
-                    "vector": "halfvec",
-                },
-                (
-                    (
-                        row.tenant_id,
-                        chunk.pk,
-                        space.pk,
-                        row.collection_id,
-                        row.pk,
-                        HalfVector(values),
-                    )
-                    for chunk, values in zip(batch, vectors, strict=True)
-                ),
-                suffix="ON CONFLICT DO NOTHING",
-            )
+        vectors = normalised(vectors, space.dimensions, len(batch), str(space))
+        with stage_writing(ctx, document) as (row, locked):
+            vectors_insert(space, batch, vectors)
             done += len(batch)
-            row.vector_count = row.progress_current = done
-            row.progress_total = total
+            if space.pk == locked.space_id:
+                row.vector_count = done
+            row.progress_current, row.progress_total = done, total
             row.save(
                 update_fields=["vector_count", "progress_current", "progress_total", "updated_at"]
             )
-    with _writing(ctx, document) as (row, _collection):
-        row.vector_count = Embedding.objects.filter(chunk__document_id=row.pk, space=space).count()
-        _advance(row, Stage.INDEX, began)
-    return row
 
 
 def _index(ctx: IngestContext, document: Document) -> Document:
     """Weigh the terms, count them in, reconcile the ledger, and end document and job together."""
     began = time.perf_counter()
-    meter = _Meter(ctx, document)
+    meter = Meter(ctx, document)
     tokens: list[terms.ChunkTokens] = []
+    language = Collection.objects.values_list("language", flat=True).get(pk=document.collection_id)
     chunks = Chunk.objects.filter(document=document).order_by("index")
     for chunk in chunks.iterator(chunk_size=500):
-        tokens.append(terms.chunk_tokenise(chunk.pk, chunk_indexed_text(chunk)))
+        tokens.append(terms.chunk_tokenise(chunk.pk, chunk_indexed_text(chunk), language))
         meter(len(tokens), document.chunk_count)
-    ledger = None
-    with _writing(ctx, document, is_indexing=True) as (row, collection):
+    with stage_writing(ctx, document, is_indexing=True) as (row, collection):
+        spaces = spaces_written(collection)
+        ledger = ledger_count(row, collection.space_id)
+        lacking = [s for s in spaces if ledger_count(row, s.pk).vectors != ledger.chunks]
+        if lacking and not row.metadata.get(_EMBEDDED_AGAIN):
+            # A swap of the embedding model has begun since the embed stage looked for one.
+            row.metadata = {**row.metadata, _EMBEDDED_AGAIN: True}
+            stage_advance(row, Stage.EMBED, began)
+            return row
+        row.metadata.pop(_EMBEDDED_AGAIN, None)
         terms.document_unindex(collection=collection, document_id=row.pk)
         row.lexical_count = terms.document_index(
             collection=collection, document_id=row.pk, chunks=tokens
         )
         ledger = ledger_count(row, collection.space_id)
-        if ledger.is_balanced and row.chunk_count == ledger.chunks:
-            _advance(row, Stage.INDEX, began)
-            row.status, row.finished_at = DocumentStatus.READY, timezone.now()
-            row.error_code = row.error_message = ""
-            row.save()
+        if ledger.is_balanced and row.chunk_count == ledger.chunks and not lacking:
+            row.vector_count = ledger.vectors
+            _open(row, collection, began)
             ctx.complete()
             return row
         # Kept: the next attempt starts where the rows are made, not where they were found wanting.
         terms.document_unindex(collection=collection, document_id=row.pk)
-        _advance(row, Stage.CHUNK, began)
-    raise DomainError(
+        stage_advance(row, Stage.CHUNK, began)
+    raise _ledger_mismatch(document, ledger)
+
+
+def _open(row: Document, collection: Collection, began: float) -> None:
+    """Let a document answer from now on, in the caller's transaction."""
+    stage_advance(row, Stage.INDEX, began)
+    row.status, row.finished_at = DocumentStatus.READY, timezone.now()
+    row.error_code = row.error_message = ""
+    version_go_live(row, collection)
+    row.save()
+    code_follow(row, collection)
+    prune_later(row, collection)
+    indexes_consider(collection)
+    webhook_emit(
+        tenant_id=row.tenant_id,
+        event=Event.INGESTION_FINISHED,
+        object_key=f"document:{row.pk}",
+        data={"document": row.pk, "collection": row.collection_id, "chunks": row.chunk_count},
+    )
+
+
+def _ledger_mismatch(document: Document, ledger: Ledger) -> DomainError:
+    return DomainError(
         "ledger_mismatch",
         f"The counts of this document do not agree ({document.chunk_count} chunks made; found {ledger.chunks} "
         f"chunks, {ledger.vectors} vectors, {ledger.lexical} lexical rows), so it was not opened to search. "
@@ -330,9 +370,10 @@ def _index(ctx: IngestContext, document: Document) -> Document:
 
 
 _STAGES: Mapping[Stage, Callable[[IngestContext, Document], Document]] = {
-    Stage.STORE: _store,
+    Stage.FETCH: _fetch,
     Stage.PARSE: _parse,
     Stage.CHUNK: _chunk,
+    Stage.SUMMARISE: _summarise,
     Stage.EMBED: _embed,
     Stage.INDEX: _index,
 }

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from psycopg.types.json import Jsonb
 
-from apps.collections.bulk import rows_copy
+from apps.collections.bulk import packed_copy, rows_copy
 from apps.collections.ingestion.frames import page_from_json, page_to_json
 from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, PageText
-from apps.collections.models import Chunk, Document, Page
+from apps.collections.models import Chunk, ChunkKind, Document, Page
+from apps.collections.packing import int4, int8, jsonb, row_start, text
+
+_EMPTY_LIST, _EMPTY_OBJECT = jsonb("[]"), jsonb("{}")
 
 
 def pages_write(row: Document, extracted: ExtractedDocument) -> None:
@@ -15,7 +21,8 @@ def pages_write(row: Document, extracted: ExtractedDocument) -> None:
 
     def layout(page: PageText) -> Jsonb:
         wire = page_to_json(page)
-        return Jsonb({"headings": wire["headings"], "regions": wire["regions"]})
+        kept = {"headings": wire["headings"], "regions": wire["regions"]}
+        return Jsonb(kept | {"code": wire["code"]} if wire["code"] else kept)
 
     rows_copy(
         Page._meta.db_table,
@@ -61,6 +68,7 @@ def extracted_load(document: Document) -> ExtractedDocument:
                     "headings": page.layout["headings"],
                     "regions": page.layout["regions"],
                     "junk": page.skip_reason,
+                    "code": page.layout.get("code"),
                 }
             )
             for page in Page.objects.filter(document=document).order_by("number")
@@ -72,7 +80,9 @@ def extracted_load(document: Document) -> ExtractedDocument:
 
 def chunks_write(row: Document, drafts: list[ChunkDraft]) -> None:
     """Insert the chunks of a document that has none."""
-    rows_copy(
+    fixed = row_start(15) + int8(row.tenant_id) + int8(row.collection_id) + int8(row.pk)
+    jsons = _Jsons()
+    packed_copy(
         Chunk._meta.db_table,
         {
             "tenant_id": "int8",
@@ -87,29 +97,59 @@ def chunks_write(row: Document, drafts: list[ChunkDraft]) -> None:
             "page_end": "int4",
             "headings": "jsonb",
             "metadata": "jsonb",
+            "qualified_name": "text",
+            "line_start": "int4",
+            "line_end": "int4",
         },
         (
-            (
-                row.tenant_id,
-                row.collection_id,
-                row.pk,
-                draft.index,
-                draft.kind,
-                draft.text,
-                draft.char_start,
-                draft.char_end,
-                draft.page_start if row.is_paged else None,
-                draft.page_end if row.is_paged else None,
-                Jsonb(list(draft.headings)),
-                Jsonb(dict(draft.metadata)),
+            b"".join(
+                (
+                    fixed,
+                    int4(draft.index),
+                    text(ChunkKind.DOC.value if draft.kind in ("text", "code") else draft.kind),
+                    text(draft.text),
+                    int4(draft.char_start),
+                    int4(draft.char_end),
+                    int4(draft.page_start if row.is_paged else None),
+                    int4(draft.page_end if row.is_paged else None),
+                    jsons.field(list(draft.headings)),
+                    jsons.field(dict(draft.metadata)),
+                    text(str(draft.metadata.get("qualified_name", ""))[:500]),
+                    int4(draft.metadata.get("line_start")),
+                    int4(draft.metadata.get("line_end")),
+                )
             )
             for draft in drafts
         ),
     )
 
 
+class _Jsons:
+    """Makes jsonb fields; what is empty or equals the value before it (headings mostly do) is made once."""
+
+    def __init__(self) -> None:
+        self._last: Any = None
+        self._made = b""
+
+    def field(self, value: Any) -> bytes:
+        if not value:
+            return _EMPTY_LIST if isinstance(value, list) else _EMPTY_OBJECT
+        if isinstance(value, dict):
+            return jsonb(json.dumps(value))
+        if value != self._last:
+            self._last, self._made = value, jsonb(json.dumps(value))
+        return self._made
+
+
 def chunk_indexed_text(chunk: Chunk) -> str:
-    """Return the text of a chunk that search embeds and weighs: headings, repeated table header, text."""
+    """Return the text of a chunk that search embeds and weighs: headings, repeated table header, text.
+
+    Once somebody has edited it, the text is what they wrote: the rows and running lines that the reader found are of
+    the old one.
+    """
+    metadata = chunk.metadata
+    if chunk.is_edited:
+        metadata = {k: v for k, v in metadata.items() if k not in ("table_rows", "furniture")}
     return ChunkDraft(
         index=chunk.index,
         text=chunk.text,
@@ -118,5 +158,5 @@ def chunk_indexed_text(chunk: Chunk) -> str:
         page_start=chunk.page_start or 0,
         page_end=chunk.page_end or 0,
         headings=tuple(chunk.headings),
-        metadata=chunk.metadata,
+        metadata=metadata,
     ).indexed_text

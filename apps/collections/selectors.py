@@ -5,33 +5,61 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.db.models import Count, F, Q, QuerySet, Sum, Value
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Func,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+)
 from django.db.models.functions import Coalesce, Lower
 
 from apps.collections.ledger import Ledger, ledger_agrees, ledger_count
-from apps.collections.models import Chunk, Collection, Document, DocumentStatus, Page
+from apps.collections.models import (
+    Chunk,
+    Collection,
+    Document,
+    DocumentAccess,
+    DocumentStatus,
+    Page,
+)
+from apps.collections.models.document import access_of
 from basics.errors import Missing
 from tenancy.actors import Actor
-
-_ACTIVE = Q(documents__status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING])
 
 
 def collection_list(*, actor: Actor) -> QuerySet[Collection]:
     """Return the actor's collections by name, each with its counts, in one query.
 
     Each row carries ``document_count``, ``processing_count``, ``failed_count``, ``page_total`` and ``chunk_count``
-    (chunks that can be searched).
+    (chunks of ready documents): of the documents that the actor may see, without earlier versions.
     """
     actor.require("collection.read")
+    seen = Q(documents__live_to__isnull=True)
+    if actor.kind != "system":
+        seen &= Q(documents__is_restricted=False) | Q(Exists(access_of(actor, "documents__pk")))
+    active = seen & Q(documents__status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING])
+    # One pass over the documents: a subquery for each count was five.
     rows = (
         Collection.objects.visible_to(actor)
         .select_related("space")
         .annotate(
-            document_count=Count("documents"),
-            processing_count=Count("documents", filter=_ACTIVE),
-            failed_count=Count("documents", filter=Q(documents__status=DocumentStatus.FAILED)),
-            page_total=Coalesce(Sum("documents__page_count"), Value(0)),
-            chunk_count=F("chunk_total"),
+            document_count=Count("documents", filter=seen),
+            processing_count=Count("documents", filter=active),
+            failed_count=Count(
+                "documents", filter=seen & Q(documents__status=DocumentStatus.FAILED)
+            ),
+            page_total=Coalesce(Sum("documents__page_count", filter=seen), Value(0)),
+            chunk_count=Coalesce(
+                Sum(
+                    "documents__chunk_count",
+                    filter=seen & Q(documents__status=DocumentStatus.READY),
+                ),
+                Value(0),
+            ),
         )
         .order_by(Lower("name"))
     )
@@ -61,26 +89,86 @@ def collections_named(*, actor: Actor, pks: list[int]) -> list[Collection]:
     return rows
 
 
+DOCUMENT_ORDERS = {
+    "newest": ("-created_at", "-pk"),
+    "oldest": ("created_at", "pk"),
+    "path": ("path", "pk"),
+    "size": ("-size", "-pk"),
+    "chunks": ("-chunk_count", "-pk"),
+}
+
+
 def document_list(
-    *, actor: Actor, collection: Collection, q: str = "", status: str = ""
+    *,
+    actor: Actor,
+    collection: Collection,
+    q: str = "",
+    status: str = "",
+    document_type: str = "",
+    tag: str = "",
+    source: str = "",
+    order: str = "newest",
 ) -> QuerySet[Document]:
-    """Return a collection's documents, newest first.
+    """Return the current versions of a collection's documents; what is given must hold.
 
     Args:
-        q: part of a name, any case.
+        q: part of a path, any case.
         status: one of ``DocumentStatus``; an unknown one finds nothing.
+        document_type: as inferred or set by hand; ``-`` for documents without one.
+        tag: one of its tags.
+        source: one of ``DocumentSource``.
+        order: of ``DOCUMENT_ORDERS``; an unknown one is the newest first.
     """
     actor.require("collection.read")
-    rows = (
-        Document.objects.visible_to(actor)
-        .filter(collection=collection)
-        .order_by("-created_at", "-pk")
-    )
+    rows = Document.objects.visible_to(actor).current().filter(collection=collection)
     if q:
-        rows = rows.filter(name__icontains=q)
+        rows = rows.filter(path__icontains=q)
     if status:
         rows = rows.filter(status=status)
-    return cast("QuerySet[Document]", rows)
+    if document_type:
+        rows = rows.filter(document_type="" if document_type == "-" else document_type)
+    if tag:
+        rows = rows.filter(tags__contains=[tag])
+    if source:
+        rows = rows.filter(source=source)
+    ordered = rows.order_by(*DOCUMENT_ORDERS.get(order, DOCUMENT_ORDERS["newest"]))
+    return cast("QuerySet[Document]", ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacets:
+    """The types and tags that a collection's current documents have, with how many have each, most first."""
+
+    types: list[tuple[str, int]]
+    tags: list[tuple[str, int]]
+
+
+def document_facets(*, actor: Actor, collection: Collection, limit: int = 50) -> DocumentFacets:
+    """Count the types and tags of a collection's current documents, in two queries."""
+    actor.require("collection.read")
+    rows = Document.objects.visible_to(actor).current().filter(collection=collection).order_by()
+    types = (
+        rows.values_list("document_type").annotate(n=Count("pk")).order_by("-n", "document_type")
+    )
+    tagged = rows.exclude(tags=[]).annotate(tag=Func(F("tags"), function="unnest"))
+    tags = tagged.values_list("tag").annotate(n=Count("pk")).order_by("-n", "tag")
+    return DocumentFacets(list(types[:limit]), list(tags[:limit]))
+
+
+def document_versions(*, actor: Actor, document: Document) -> list[Document]:
+    """Return all versions at a document's path, newest first, with who brought each."""
+    actor.require("collection.read")
+    rows = Document.objects.visible_to(actor).filter(
+        collection_id=document.collection_id, path=document.path
+    )
+    return list(rows.select_related("uploaded_by").order_by("-version"))
+
+
+def document_access_list(*, actor: Actor, document: Document) -> list[DocumentAccess]:
+    """Return the roles and members that a limited document is open to."""
+    actor.require("collection.read")
+    rows = DocumentAccess.objects.visible_to(actor).filter(document=document)
+    return list(rows.select_related("user").order_by("role", "user__email"))
 
 
 def document_get(*, actor: Actor, pk: int, collection_pk: int | None = None) -> Document:

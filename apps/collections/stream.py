@@ -29,22 +29,28 @@ COALESCE_S = 0.25
 OVERLAP_US = 5_000_000
 
 _COLUMNS = (
-    "id, name, size, status, stage, progress_current, progress_total, error_code, error_message, page_count, "
-    "skipped_pages, chunk_count, identifiers_found, identifiers_total, updated_at"
+    "id, name, path, version, live_from, live_to, document_type, type_reason, tags, is_restricted, source, size, status, "
+    "stage, progress_current, progress_total, error_code, error_message, page_count, skipped_pages, chunk_count, "
+    "identifiers_found, identifiers_total, updated_at"
+)
+# A person sees here what lists show them: no document that is limited to others, no earlier version, and no count of them.
+_MINE = (
+    "d.live_to IS NULL AND (NOT d.is_restricted OR EXISTS (SELECT FROM collections_documentaccess a "
+    "WHERE a.tenant_id = d.tenant_id AND a.document_id = d.id AND (a.user_id = %s OR (a.role <> '' AND a.role = %s))))"
 )
 _CHANGED = (
-    f"SELECT {_COLUMNS} FROM collections_document "  # noqa: S608 - constants of this module
-    "WHERE collection_id = %s AND updated_at > to_timestamp(%s / 1000000.0) ORDER BY updated_at, id"
+    f"SELECT {_COLUMNS} FROM collections_document d "  # noqa: S608 - constants of this module
+    f"WHERE d.collection_id = %s AND d.updated_at > to_timestamp(%s / 1000000.0) AND {_MINE} ORDER BY d.updated_at, d.id"
 )
 _COUNTS = (
-    "SELECT c.chunk_total AS chunk_count, count(d.id) AS document_count, "
-    "coalesce(sum(d.page_count), 0) AS page_total, "
+    "SELECT coalesce(sum(d.chunk_count) FILTER (WHERE d.status = 'ready'), 0) AS chunk_count, "  # noqa: S608
+    "count(d.id) AS document_count, coalesce(sum(d.page_count), 0) AS page_total, "
     "count(*) FILTER (WHERE d.status IN ('queued', 'processing')) AS processing_count, "
     "count(*) FILTER (WHERE d.status = 'failed') AS failed_count "
     "FROM collections_collection c LEFT JOIN collections_document d ON d.collection_id = c.id "
-    "WHERE c.id = %s GROUP BY c.id"
+    f"AND {_MINE} WHERE c.id = %s GROUP BY c.id"
 )
-_IDS = "SELECT id FROM collections_document WHERE collection_id = %s"
+_IDS = f"SELECT d.id FROM collections_document d WHERE d.collection_id = %s AND {_MINE}"  # noqa: S608
 _ROLE = "SELECT role FROM tenancy_membership WHERE tenant_id = %s AND user_id = %s"
 
 
@@ -55,7 +61,7 @@ async def collection_stream(request: HttpRequest, tenant_slug: str, pk: int) -> 
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
     actor.require("collection.read")
-    if not await rows_read(tenant.pk, _COUNTS, (pk,)):
+    if not await rows_read(tenant.pk, _COUNTS, (actor.user_id, actor.role, pk)):
         raise Missing("collection")
     after = position_of(request.headers, request.GET)
     response = StreamingHttpResponse(
@@ -102,6 +108,7 @@ class _View:
     def __init__(self, tenant: Tenant, actor: Actor, pk: int, after: int) -> None:
         self.after = after
         self._tenant, self._pk = tenant, pk
+        self._me = (actor.user_id, actor.role)
         self._can_write = actor.can("document.write")
         self._sent: dict[int, str] = {}
         self._known: set[int] | None = None
@@ -110,9 +117,9 @@ class _View:
     async def changes(self) -> str | None:
         """Return the partials of what changed, "" if nothing did, None when the collection is gone."""
         rows = await rows_read(
-            self._tenant.pk, _CHANGED, (self._pk, max(0, self.after - OVERLAP_US))
+            self._tenant.pk, _CHANGED, (self._pk, max(0, self.after - OVERLAP_US), *self._me)
         )
-        counts = await rows_read(self._tenant.pk, _COUNTS, (self._pk,))
+        counts = await rows_read(self._tenant.pk, _COUNTS, (*self._me, self._pk))
         if not counts:
             return None
         parts = await self._deletions(counts[0]["document_count"])
@@ -137,7 +144,7 @@ class _View:
     async def _deletions(self, count: int) -> list[str]:
         if self._known is not None and len(self._known) == count:
             return []
-        rows = await rows_read(self._tenant.pk, _IDS, (self._pk,))
+        rows = await rows_read(self._tenant.pk, _IDS, (self._pk, *self._me))
         ids = {row["id"] for row in rows}
         gone = sorted((self._known or ids) - ids)
         self._known = ids

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from apps.collections import pipeline
-from apps.collections.models import Document, DocumentStatus
+from apps.collections import (
+    import_job,
+    indexes,
+    pipeline,
+    pipeline_live,
+    services,
+    spaces,
+    summaries_again,
+)
+from apps.collections.models import (
+    Collection,
+    Document,
+    DocumentStatus,
+    Import,
+    ImportStatus,
+    SpaceSwap,
+)
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job
+from tenancy.actors import system_actor
+from webhooks.models import Event
+from webhooks.services import webhook_emit
 
 
 def document_ingest_ended(ended: Job) -> None:
     """End the document together with a job that did not succeed, in that job's transaction."""
     is_cancelled = ended.status == JobStatus.CANCELLED
-    Document.objects.filter(
-        pk=ended.payload["document"],
+    pk = ended.payload["document"]
+    ended_now = Document.objects.filter(
+        pk=pk,
         job_id=ended.pk,
         status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
     ).update(
@@ -25,9 +44,95 @@ def document_ingest_ended(ended: Job) -> None:
         finished_at=timezone.now(),
         updated_at=timezone.now(),
     )
+    if ended_now and not is_cancelled:
+        webhook_emit(
+            tenant_id=ended.tenant_id,
+            event=Event.INGESTION_FAILED,
+            object_key=f"document:{pk}",
+            data={"document": pk, "error_code": ended.error_code},
+        )
 
 
 @job("collections.document_ingest", lane="cpu", max_attempts=3, on_end=document_ingest_ended)
 def document_ingest(ctx: JobContext, *, document: int) -> None:
     """Ingest one document; safe to run again after a crash in any stage."""
     pipeline.document_ingest(ctx, document_id=document)
+
+
+def import_ended(ended: Job) -> None:
+    """End the import together with a job that did not succeed, in that job's transaction."""
+    is_cancelled = ended.status == JobStatus.CANCELLED
+    Import.objects.filter(
+        pk=ended.payload["import_id"],
+        job_id=ended.pk,
+        status__in=[ImportStatus.QUEUED, ImportStatus.RUNNING],
+    ).update(
+        status=ImportStatus.CANCELLED if is_cancelled else ImportStatus.FAILED,
+        error_code=ended.error_code,
+        error_message=ended.error_message,
+        finished_at=timezone.now(),
+    )
+
+
+@job("collections.import_run", lane="cpu", max_attempts=5, on_end=import_ended)
+def import_run(ctx: JobContext, *, import_id: int) -> None:
+    """Bring in the entries of one import; safe to run again after a crash."""
+    import_job.import_run(ctx, import_id=import_id)
+
+
+def space_build_ended(ended: Job) -> None:
+    """Let a swap fail together with a job that did not succeed, in that job's transaction."""
+    if ended.status != JobStatus.CANCELLED:
+        spaces.swap_failed(ended.payload["swap"], ended.pk, ended.error_message)
+
+
+@job("collections.space_build", lane="cpu", max_attempts=5, on_end=space_build_ended)
+def space_build(ctx: JobContext, *, swap: int) -> None:
+    """Make the vectors of a collection's next embedding space, and the graph that a large one is searched through."""
+    spaces.swap_build(
+        ctx,
+        swap_id=swap,
+        index=lambda collection: indexes.indexes_build(ctx, collection_id=collection.pk),
+    )
+
+
+@job("collections.space_drop", lane="cpu", max_attempts=5)
+def space_drop(ctx: JobContext, *, swap: int) -> None:
+    """Remove the graph and the vectors that an ended swap leaves behind."""
+    row = SpaceSwap.objects.filter(pk=swap).first()
+    if row is not None:
+        indexes.indexes_unused_drop(ctx, collection_id=row.collection_id)
+    spaces.vectors_drop(ctx, swap_id=swap)
+
+
+@job("collections.versions_prune", lane="cpu", max_attempts=3)
+def versions_prune(ctx: JobContext, *, collection: int) -> None:
+    """Remove the earlier versions of documents beyond the number that a collection keeps."""
+    row = Collection.objects.select_related("tenant").filter(pk=collection).first()
+    if row is not None:
+        services.versions_prune(
+            tenant=row.tenant, actor=system_actor(row.tenant_id), collection=row
+        )
+
+
+@job("collections.index_build", lane="cpu", max_attempts=3)
+def index_build(ctx: JobContext, *, collection: int) -> None:
+    """Build the search indexes that a large collection lacks."""
+    indexes.indexes_build(ctx, collection_id=collection)
+
+
+@job("collections.code_settle", lane="cpu", max_attempts=5)
+def code_settle(ctx: JobContext, *, collection: int) -> None:
+    """Resolve the edges of a code graph that point to what came or went."""
+    pipeline_live.code_settle(ctx, collection_id=collection)
+
+
+def document_summarise_ended(ended: Job) -> None:
+    """Say in a document's warnings that its key points were not made again, in the transaction of the job's end."""
+    summaries_again.summarise_failed(ended)
+
+
+@job("collections.document_summarise", lane="cpu", max_attempts=3, on_end=document_summarise_ended)
+def document_summarise(ctx: JobContext, *, document: int) -> None:
+    """Make the key points and links of a ready document again; what a model has made already is kept."""
+    summaries_again.document_summarise(ctx, document_id=document)

@@ -15,8 +15,10 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from apps.collections import page_views, selectors
+from apps.collections.chunk_links import chunk_links
 from apps.collections.files import file_path
 from apps.collections.models import Chunk, Document, Page
+from apps.collections.page_parts import chunk_dress
 from basics.errors import Missing
 from web.requests import TenantRequest, allowed
 
@@ -65,7 +67,10 @@ def document(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         "has_image": has_image,
         "segments": _segments(page, chunk),
         "chunk": chunk,
-        "chunks": selectors.page_chunks(actor=actor, page=page) if page else [],
+        "chunks": [chunk_dress(c) for c in selectors.page_chunks(actor=actor, page=page)]
+        if page
+        else [],
+        "links": chunk_links(actor=actor, chunk=chunk, limit=12) if chunk else [],
         "previous_page": number - 1 if number > 1 else None,
         "next_page": number + 1 if 0 < number < shown.page_count else None,
         "previous_chunk": chosen.previous if chosen else None,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from types import SimpleNamespace
-from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings as conf
@@ -15,18 +12,24 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import reswap
 
-from apps.collections import selectors, services
+from apps.collections import kept_rows, selectors, services
 from apps.collections.forms import CollectionForm
-from apps.collections.lexical import tokenise
 from apps.collections.models import Collection, Document, DocumentStatus
-from apps.collections.search import SearchHit, search_run
+from apps.collections.page_parts import chosen, section
+from apps.collections.upkeep_views import swap_context
 from apps.collections.uploads import posted_file
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed
 
-UPLOAD_FORMATS = "PDF, Word, HTML, Markdown, CSV and text"
+UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, text and source code"
 DOCUMENTS_PER_PAGE = 50
-CHUNKS_PER_PAGE = 25
+ORDERS = [
+    ("newest", "Newest first"),
+    ("oldest", "Oldest first"),
+    ("path", "By path"),
+    ("size", "Largest first"),
+    ("chunks", "Most chunks"),
+]
 
 
 @require_GET
@@ -64,18 +67,21 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show a collection's documents, live."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    q, status = request.GET.get("q", "").strip()[:200], request.GET.get("status", "")
-    q = q.replace("\x00", "")
-    rows = selectors.document_list(actor=request.actor, collection=collection, q=q, status=status)
+    shown = chosen(request, "q", "status", "document_type", "tag", "order")
+    rows = selectors.document_list(actor=request.actor, collection=collection, **shown)
     page = Paginator(rows, DOCUMENTS_PER_PAGE).get_page(request.GET.get("page"))
     documents = list(page.object_list)
+    facets = selectors.document_facets(actor=request.actor, collection=collection)
     context = section(request, collection, "documents") | {
         "documents": documents,
         "page_obj": page,
-        "query": urlencode({k: v for k, v in (("q", q), ("status", status)) if v}),
-        "q": q,
-        "status": status,
+        "query": urlencode({k: v for k, v in shown.items() if v}),
+        "is_filtered": any(v for k, v in shown.items() if k != "order"),
+        **shown,
         "status_choices": DocumentStatus.choices,
+        "types": facets.types,
+        "tags": facets.tags,
+        "orders": ORDERS,
         "upload_formats": UPLOAD_FORMATS,
         "upload_max_mb": conf.MAX_UPLOAD_BYTES // 1_000_000,
         "stream_after": max((stamp(d) for d in documents), default=0),
@@ -86,18 +92,6 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def stamp(document: Document) -> int:
     """Return when a document last changed, in microseconds: the position of its frame in the stream."""
     return round(document.updated_at.timestamp() * 1_000_000)
-
-
-def section(request: TenantRequest, collection: Any, tab: str) -> dict[str, Any]:
-    """Return what every page of one collection shows around its own part."""
-    return {
-        "collection": collection,
-        "collections": list(selectors.collection_list(actor=request.actor)),
-        "tab": tab,
-        "can_write": request.actor.can("document.write"),
-        "embedding_label": str(collection.space),
-        "page_total": collection.page_total,
-    }
 
 
 @require_http_methods(["GET", "POST"])
@@ -124,6 +118,8 @@ def settings(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = section(request, collection, "settings") | {
         "form": form,
         "can_delete": request.actor.can("collection.delete"),
+        **swap_context(request, collection),
+        "snapshots": list(kept_rows.snapshot_list(actor=request.actor, collection=collection)[:50]),
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "collections/settings.html", context, status=status)
@@ -187,83 +183,3 @@ def document_delete(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: i
     if request.headers.get("HX-Request"):
         return reswap(HttpResponse(), "delete")
     return redirect("collections:detail", tenant_slug, pk)
-
-
-@require_GET
-@allowed("collection.read")
-def chunks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Leaf through a collection's chunks."""
-    collection = selectors.collection_get(actor=request.actor, pk=pk)
-    document = None
-    if request.GET.get("document", "").isdecimal():
-        document = selectors.document_get(
-            actor=request.actor, pk=int(request.GET["document"]), collection_pk=pk
-        )
-    rows = selectors.chunk_list(actor=request.actor, collection=collection, document=document)
-    page = Paginator(rows, CHUNKS_PER_PAGE).get_page(request.GET.get("page"))
-    context = section(request, collection, "chunks") | {
-        "chunks": page.object_list,
-        "page_obj": page,
-        "document": document,
-        "query": urlencode({"document": document.pk}) if document else "",
-    }
-    return render(request, "collections/chunks.html", context)
-
-
-@require_GET
-@allowed("search.run")
-def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show what a question finds, with the rank of each leg."""
-    collection = selectors.collection_get(actor=request.actor, pk=pk)
-    q = " ".join(request.GET.get("q", "").replace("\x00", " ").split())
-    context: dict[str, Any] = {"collection": collection, "q": q, "results": []}
-    if q:
-        found = search_run(
-            tenant=request.tenant, actor=request.actor, collections=[collection], query=q
-        )
-        context |= {
-            "results": [_result(hit, q) for hit in found.hits],
-            "elapsed_ms": found.elapsed_ms,
-            "note": found.note,
-        }
-    if request.headers.get("HX-Request"):
-        return render(request, "collections/_search_results.html", context)
-    return render(
-        request, "collections/search.html", section(request, collection, "search") | context
-    )
-
-
-def _result(hit: SearchHit, q: str) -> dict[str, Any]:
-    chunk = SimpleNamespace(
-        pk=hit.chunk_id,
-        page_start=hit.page_start,
-        headings=hit.headings,
-        document=SimpleNamespace(pk=hit.document_id, name=hit.document_name),
-    )
-    return {
-        "chunk": chunk,
-        "segments": segments_of(hit.text, q),
-        "score": hit.score,
-        "vector_rank": hit.vector_rank,
-        "lexical_rank": hit.lexical_rank,
-        "is_exact": hit.is_exact,
-    }
-
-
-_WORD = re.compile(r"\S+")
-
-
-def segments_of(text: str, q: str) -> list[dict[str, Any]]:
-    """Cut a text into parts that hold words of a question (by their stems) and parts that do not."""
-    wanted = set(tokenise(q))
-    segments: list[dict[str, Any]] = []
-    position = 0
-    for match in _WORD.finditer(text):
-        if wanted.isdisjoint(tokenise(match.group())):
-            continue
-        if match.start() > position:
-            segments.append({"text": text[position : match.start()], "is_match": False})
-        segments.append({"text": match.group(), "is_match": True})
-        position = match.end()
-    segments.append({"text": text[position:], "is_match": False})
-    return segments

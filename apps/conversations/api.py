@@ -18,6 +18,8 @@ from apps.conversations.api_shapes import (
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
+    DecisionInput,
+    DecisionOutput,
     ModelOutput,
     RetryInput,
     RunOutput,
@@ -25,16 +27,15 @@ from apps.conversations.api_shapes import (
     TurnOutput,
 )
 from apps.conversations.models import Conversation, Turn
-from basics.errors import Invalid, Missing
+from basics.errors import Missing
 from runs import services as run_services
-from runs.selectors import run_get
+from runs.selectors import decision_pages, run_get
 from runs.stream import EVENT_STREAM, event_frames, position_of
+from toolloop.deferred import Decision
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
-_IDEMPOTENCY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="A UUID made once per question."
-)
+_KEYS = uuid.UUID("6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b11")  # namespace of keys that are no UUIDs
 
 
 def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class TurnsView(TenantAPIView):
         rows = selectors.turn_list(actor=self.actor, conversation=conversation)
         return self.paginated(rows, TurnOutput)
 
-    @extend_schema(operation_id="turns_create", tags=["conversations"], request=TurnInput, parameters=[_IDEMPOTENCY], responses={201: TurnOutput})  # fmt: skip
+    @extend_schema(operation_id="turns_create", tags=["conversations"], request=TurnInput, responses={201: TurnOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         """Ask a question; the answer is written in the background, see /runs/{id}/events."""
         values = _valid(TurnInput, request.data)
@@ -183,6 +184,44 @@ class RunStopView(TenantAPIView):
         return Response(RunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
 
+class DecisionsView(TenantAPIView):
+    """What a run has waited for."""
+
+    actions = {"GET": "run.read"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="decisions_list", tags=["runs"], responses=DecisionOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the calls a run waits for or has waited for, newest first; `pending` ones can be decided."""
+        run = run_get(actor=self.actor, pk=pk)
+        return self.paginated(decision_pages(actor=self.actor, run=run), DecisionOutput)
+
+
+class DecisionView(TenantAPIView):
+    """One call that waits."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput)  # fmt: skip
+    def post(self, request: Request, pk: int, decision_pk: int) -> Response:
+        """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
+        values = _valid(DecisionInput, request.data)
+        run = run_get(actor=self.actor, pk=pk)
+        row = services.call_decide(
+            tenant=self.tenant,
+            actor=self.actor,
+            run=run,
+            decision_id=decision_pk,
+            decision=Decision(
+                values["decision"],
+                arguments=values["arguments"],
+                reason=values["reason"],
+                content=values["answer"],
+            ),
+        )
+        return Response(DecisionOutput(row).data)
+
+
 class EventStreamRenderer(JSONRenderer):
     """Lets clients ask for ``text/event-stream``: the view makes the stream itself, and errors stay JSON by name too."""
 
@@ -207,7 +246,7 @@ class RunEventsView(TenantAPIView):
             (200, EVENT_STREAM): OpenApiResponse(
                 OpenApiTypes.STR,
                 description="Server-sent events: `event` is the kind (text, reasoning, step_started, step_reset, "
-                "tool_started, tool_finished, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
+                "tool_started, tool_finished, tool_waiting, parked, decided, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
             )
         },
     )
@@ -255,11 +294,14 @@ def _turn(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
 
 
 def _key(request: Request) -> uuid.UUID:
-    """Return the idempotency key of a request; a request without one is a new question each time."""
+    """Return the question's id as its ``Idempotency-Key`` names it, so that it is known for ever and not for a day.
+
+    A request without one is a new question each time.
+    """
     text = request.headers.get("Idempotency-Key", "").strip()
     if not text:
         return uuid.uuid4()
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise Invalid("idempotency_key_invalid", "Idempotency-Key must be a UUID.") from None
+        return uuid.uuid5(_KEYS, text)

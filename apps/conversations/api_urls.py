@@ -15,6 +15,12 @@ urlpatterns = [
     path(f"{_TURNS}/<int:turn_pk>/retry", api.TurnRetryView.as_view(), name="turns-retry"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),
+    path("runs/<int:pk>/decisions", api.DecisionsView.as_view(), name="decisions-list"),
+    path(
+        "runs/<int:pk>/decisions/<int:decision_pk>",
+        api.DecisionView.as_view(),
+        name="decisions-detail",
+    ),
     path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
     path("models", api.ModelsView.as_view(), name="models-list"),
 ]

@@ -22,9 +22,11 @@ from apps.conversations.citations import Passage, answer_cite, passages_of
 from apps.conversations.models import Conversation
 from apps.conversations.presentation import (
     CitationCard,
+    DecisionCard,
     ToolCard,
     TurnView,
     answer_blocks,
+    decision_cards,
     phase_of,
     source_cards,
     tool_cards,
@@ -32,7 +34,7 @@ from apps.conversations.presentation import (
 from apps.conversations.rendering import Block
 from runs.selectors import CALLS_SHOWN
 from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read
-from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, Transcript
+from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -95,6 +97,7 @@ class LiveAnswer:
         self._blocks: list[str] = []
         self._cards: dict[int, ToolCard] = {}
         self._sources: list[CitationCard] = []
+        self._decisions: list[DecisionCard] = []
         self._footer = ""
         self.is_finished = False
 
@@ -104,7 +107,7 @@ class LiveAnswer:
             self.transcript.apply(seq, kind, data)
         kinds = {kind for _, kind, _ in events}
         self.is_finished = FINISHED in kinds
-        if kinds & {TOOL_STARTED, TOOL_FINISHED}:
+        if kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING}:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
             self._passages = passages_of(row["payload"] for row in rows)
             self._view = replace(self._view, tool_cards=tool_cards(rows))
@@ -113,6 +116,7 @@ class LiveAnswer:
         """Take what was taken so far as what the page shows already."""
         blocks, self._sources = self._text()
         self._blocks = [block.html for block in blocks]
+        self._decisions = decision_cards(self.transcript.waiting.values())
 
     def changes(self) -> str:
         """Return the pieces that differ from what the page shows, and take them as shown."""
@@ -122,6 +126,7 @@ class LiveAnswer:
             phase=phase_of(self.transcript),
             citations=sources,
             has_text=bool(blocks),
+            decisions=decision_cards(self.transcript.waiting.values()),
         )
         return self._pieces(blocks, all_blocks=False)
 
@@ -154,6 +159,13 @@ class LiveAnswer:
             )
             pieces.append(_partial(f"#r{run_id}-work", "blocks", html))
         self._cards = {card.index: card for card in view.tool_cards}
+        # One by one, so that what is half typed in one card stays when another goes.
+        gone = {card.pk for card in self._decisions} - {card.pk for card in view.decisions}
+        pieces += [_partial(f"#r{run_id}-d{pk}", "delete", "") for pk in sorted(gone)]
+        if any(card not in self._decisions for card in view.decisions):
+            html = render_to_string("conversations/_decisions.html", context)
+            pieces.append(_partial(f"#r{run_id}-decisions", "blocks", html))
+        self._decisions = view.decisions
         changed = [
             block
             for block in blocks

@@ -26,14 +26,20 @@ _PHASES = {
     "queued": "Waiting for a worker",
     "thinking": "Thinking",
     "writing": "Writing",
+    "parked": "Waiting for your decision",
     "finished": "Finishing",
 }
 _TOOL_PHASES = {
     "search_documents": "Searching your documents",
+    "search_documentation": "Searching your documents",
+    "search_codebase": "Searching your code",
     "get_chunk": "Reading a passage",
+    "get_linked_chunk": "Following a link",
+    "list_documents": "Looking which documents there are",
 }
 _LIMITS = {
     "max_steps": "Step limit reached",
+    "max_requests": "Model request limit reached",
     "max_tool_calls": "Tool call limit reached",
     "max_seconds": "Time limit reached",
     "max_tokens": "Token limit reached",
@@ -55,6 +61,17 @@ class ToolCard:
     arguments: str
     result: str
     is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCard:
+    """A call that waits for the reader's decision, as its card shows it."""
+
+    pk: int
+    name: str
+    arguments: str
+    reason: str
+    is_external: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,7 @@ class TurnView:
     limit_message: str = ""
     has_text: bool = False
     tool_cards: list[ToolCard] = field(default_factory=list)
+    decisions: list[DecisionCard] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
 
@@ -102,7 +120,7 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
         row: Mapping[str, Any] = call if isinstance(call, dict) else vars(call)
         status, content = str(row["status"]), row["content_shown"] or ""
         arguments = row["arguments"]
-        shown = {"running": "running", "succeeded": "ok"}.get(status, "error")
+        shown = {"running": "running", "waiting": "waiting", "succeeded": "ok"}.get(status, "error")
         if row["error_code"] == "cancelled":
             shown = "stopped"
         cards.append(
@@ -111,17 +129,35 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
                 name=row["name"],
                 status=shown,
                 summary=_argument_line(arguments)
-                if shown == "running"
+                if shown in ("running", "waiting")
                 else summary_of(row["own_summary"], content),
                 duration=_duration(row["duration_ms"]),
-                arguments=arguments
-                if isinstance(arguments, str)
-                else json.dumps(arguments, indent=2, ensure_ascii=False),
+                arguments=_arguments_text(arguments),
                 result=content[:CONTENT_SHOWN],
                 is_cut=len(content) > CONTENT_SHOWN,
             )
         )
     return cards
+
+
+def decision_cards(waiting: Iterable[Mapping[str, Any]]) -> list[DecisionCard]:
+    """Return the cards of what a run waits for, as the ``parked`` event told it."""
+    return [
+        DecisionCard(
+            pk=row["id"],
+            name=row["name"],
+            arguments=_arguments_text(row["arguments"]),
+            reason=row["reason"],
+            is_external=row["kind"] == "external",
+        )
+        for row in waiting
+    ]
+
+
+def _arguments_text(arguments: object) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, indent=2, ensure_ascii=False)
 
 
 def _argument_line(arguments: object) -> str:
@@ -209,6 +245,7 @@ def turn_view_live(
     view.blocks = answer_blocks(cited, run.pk, view.citations)
     view.has_text = bool(cited.text.strip())
     view.tool_cards = tool_cards(calls)
+    view.decisions = decision_cards(transcript.waiting.values())
     return view
 
 

@@ -6,22 +6,24 @@ import uuid
 from collections.abc import Sequence
 
 from django.db import connection, transaction
+from django.db.models import Q, Subquery
 from django.utils import timezone
 
-from apps.collections.models import Chunk, Collection
+from apps.collections.models import Collection
 from apps.conversations import selectors
-from apps.conversations.citations import answer_cite, passages_of
-from apps.conversations.models import Citation, Conversation, ConversationCollection, Message, Turn
+from apps.conversations.models import Conversation, ConversationCollection, Message, Turn
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
-from runs.models import ACTIVE, Run, RunStatus
-from runs.selectors import payload_list
+from runs.models import ACTIVE, PendingDecision, Run, RunStatus
+from runs.selectors import decision_list
+from runs.services import call_decide as run_call_decide
 from runs.services import run_create, run_stop
 from tenancy import origin
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
+from toolloop.deferred import Decision
 
 RUN_KIND = "conversation"
 JOB_KIND = "conversations.turn_run"
@@ -147,10 +149,13 @@ def turn_submit(
     text = _text_checked(text)
     with transaction.atomic():
         row = _locked(actor, conversation.pk)
-        found = Turn.objects.filter(conversation=row, client_id=client_id).first()
-        if found is not None:
-            return found
-        last = Turn.objects.filter(conversation=row).order_by("-index").first()
+        turns = Turn.objects.filter(conversation=row)
+        newest = turns.order_by("-index").values("index")[:1]
+        last = None
+        for known in turns.filter(Q(client_id=client_id) | Q(index=Subquery(newest))):
+            if known.client_id == client_id:
+                return known
+            last = known
         if last is not None and last.is_active:
             raise _busy(last)
         if model and model != row.model:
@@ -221,6 +226,16 @@ def turn_stop(*, tenant: Tenant, actor: Actor, turn: Turn) -> Turn:
     return turn
 
 
+def call_decide(
+    *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, decision: Decision
+) -> PendingDecision:
+    """Decide about a call that a conversation's run waits for; see ``runs.services.call_decide``."""
+    actor.require("conversation.write")
+    return run_call_decide(
+        tenant=tenant, actor=actor, run=run, decision_id=decision_id, decision=decision
+    )
+
+
 def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> Turn:
     """Answer the last question of a conversation once more, after its answer failed or was stopped.
 
@@ -252,45 +267,6 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         row.save(update_fields=["run", "is_active", "removed_markers"])
         _start(tenant, actor, row, row.run)
     return row
-
-
-def turn_close(run: Run) -> None:
-    """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
-    turn = Turn.objects.filter(tenant_id=run.tenant_id, run=run).first()
-    if turn is None:
-        return
-    cited = answer_cite(run.answer, passages_of(payload_list(run)))
-    if cited.text.strip():
-        Message.objects.create(
-            tenant_id=run.tenant_id, turn=turn, author=Message.Author.ASSISTANT, text=cited.text
-        )
-    if cited.sources:
-        alive = _alive([s.passage.chunk_id for s in cited.sources])
-        Citation.objects.bulk_create(
-            Citation(
-                tenant_id=run.tenant_id,
-                turn=turn,
-                number=s.number,
-                chunk_ref=s.passage.chunk_id,
-                chunk_id=s.passage.chunk_id if s.passage.chunk_id in alive else None,
-                document_id=alive.get(s.passage.chunk_id),
-                document_name=s.passage.document_name[:255],
-                collection_name=s.passage.collection_name[:120],
-                page=s.passage.page,
-                quote=s.quote,
-                char_start=s.char_start,
-                char_end=s.char_end,
-            )
-            for s in cited.sources
-        )
-    turn.is_active, turn.removed_markers = False, cited.removed
-    turn.save(update_fields=["is_active", "removed_markers"])
-
-
-def _alive(chunk_ids: list[int]) -> dict[int, int]:
-    """Return chunk id to document id of the chunks that still exist, locked so that they stay until the commit."""
-    rows = Chunk.objects.filter(pk__in=chunk_ids).select_for_update(no_key=True).order_by("pk")
-    return dict(rows.values_list("pk", "document_id"))
 
 
 def _run(tenant: Tenant, actor: Actor, conversation: Conversation) -> Run:
@@ -326,10 +302,21 @@ def _locked(actor: Actor, pk: int) -> Conversation:
 
 
 def _busy(turn: Turn) -> Conflict:
+    message = (
+        "The answer to your last question is still being written. Wait for it, or stop it first."
+    )
+    waiting = decision_list(turn.run)
+    if waiting:
+        names = ", ".join(dict.fromkeys(row.name for row in waiting))
+        message = f"The answer to your last question waits for your decision about {names}. Decide, or stop it first."
     return Conflict(
         "conversation_busy",
-        "The answer to your last question is still being written. Wait for it, or stop it first.",
-        data={"turn": turn.pk, "run": turn.run_id},
+        message,
+        data={
+            "turn": turn.pk,
+            "run": turn.run_id,
+            "decisions": [row.pk for row in waiting],
+        },
     )
 
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from apps.conversations import selectors, tools
+from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
-from apps.conversations.services import JOB_KIND, turn_close
+from apps.conversations.services import JOB_KIND
+from apps.tools.guard import Guard
+from apps.tools.selectors import guard_for
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -43,6 +46,7 @@ class _Prepared:
     provider: Provider
     system: str
     history: list[LoopMessage]
+    guard: Guard
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -52,11 +56,11 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     if prepared is None:
         return
     run, turn = prepared.run, prepared.turn
-    scope = tools.Scope(prepared.tenant, turn.conversation, run, ctx.in_db)
+    scope = tools.Scope(prepared.tenant, turn.conversation, run, ctx.in_db, prepared.guard)
     await run_execute(
         ctx,
         run,
-        toolset=tools.TOOLSET,
+        toolset=prepared.guard.toolset(tools.TOOLSET, tools.BUNDLE),
         provider=prepared.provider,
         system=prepared.system,
         history=prepared.history,
@@ -95,6 +99,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         provider=provider_for(turn.tenant, run.model),
         system=tools.system_prompt(c.name for c in collections),
         history=history_of(turn),
+        guard=guard_for(actor=actor, scope={c.pk: c.name for c in collections}),
     )
 
 

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from apps.collections.models import Chunk, Collection
+from apps.collections import code_queries
+from apps.collections.code_queries import CodeLink
+from apps.collections.models import Chunk, ChunkKind, Collection
 from apps.collections.search import SearchHit, search_run
-from apps.collections.selectors import chunk_get
-from apps.conversations import selectors
-from apps.conversations.models import Conversation
+from apps.conversations.reader_tools import READER_TOOLS
+from apps.conversations.tool_results import (
+    SCOPE,
+    Scope,
+    collections_named,
+    passages_counted,
+    result_row,
+    results_output,
+    rights_now,
+)
+from apps.tools.bundles import COLLECTIONS, Bundle
 from basics.errors import DomainError
-from runs.actors import actor_now
-from runs.models import Run
-from tenancy.models import Tenant
+from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
+__all__ = ["BUNDLE", "PASSAGES", "SCOPE", "TOOLSET", "Scope", "system_prompt"]
+
 PASSAGES = 8
-SCOPE = "conversation_scope"
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What the tools of one run work on; ``in_db`` runs a function on the worker's database threads."""
-
-    tenant: Tenant
-    conversation: Conversation
-    run: Run
-    in_db: Callable[..., Awaitable[Any]]
+MAX_NEIGHBOURS = 2
+PROSE = (ChunkKind.DOC.value, ChunkKind.TABLE.value)
+CODE = (ChunkKind.FUNCTION.value, ChunkKind.CLASS.value, ChunkKind.FILE.value)
+CodeRelation = Literal["about", "definition", "callers", "callees", "importers", "subclasses"]
 
 
 @tool
@@ -51,30 +52,88 @@ async def search_documents(
 
 
 @tool
-async def get_chunk(context: ToolContext, chunk_id: str) -> ToolOutput:
-    """Read a passage with the one before and the one after it, when it breaks off or needs its surroundings.
+async def search_documentation(
+    context: ToolContext,
+    query: str,
+    collections: list[str] | None = None,
+    document_type: str = "",
+    neighbours: int = 0,
+) -> ToolOutput:
+    """Search prose and tables alone, where source code in the same collections would stand in the way.
 
     Args:
-        chunk_id: the passage's id, such as "c123".
+        query: what to look for, as a full question or phrase.
+        collections: names of the collections to search; leave it out to search all of them.
+        document_type: documents of this type alone, as list_documents names it.
+        neighbours: 1 or 2 to see what stands before and after each passage too; to cite that, read it with get_chunk.
     """
     scope: Scope = context.data[SCOPE]
-    output: ToolOutput = await scope.in_db(_chunk, scope, chunk_id)
+    filters: dict[str, Any] = {"kind": {"in": list(PROSE)}}
+    if document_type.strip():
+        filters["document_type"] = document_type.strip()
+    expand = max(0, min(neighbours, MAX_NEIGHBOURS))
+    output: ToolOutput = await scope.in_db(
+        _search, scope, query, collections or [], filters, expand
+    )
     return output
 
 
-TOOLSET = Toolset([search_documents, get_chunk])
+@tool
+async def search_codebase(
+    context: ToolContext,
+    query: str,
+    relation: CodeRelation = "about",
+    collections: list[str] | None = None,
+) -> ToolOutput:
+    """Search source code: functions, classes and files about something, or what belongs to a name.
+
+    Args:
+        query: with the relation "about", what the code does; with any other, a name such as save, User.save or
+            app.models.User.
+        relation: "about" finds by meaning and words; "definition" where the name is defined; "callers" what calls it;
+            "callees" what it calls; "importers" what imports it; "subclasses" what extends it.
+        collections: names of the collections to search; leave it out to search all of them.
+    """
+    scope: Scope = context.data[SCOPE]
+    if relation == "about":
+        filters = {"kind": {"in": list(CODE)}}
+        output: ToolOutput = await scope.in_db(_search, scope, query, collections or [], filters)
+    else:
+        output = await scope.in_db(_related, scope, query.strip(), relation, collections or [])
+    return output
 
 
-def _search(scope: Scope, query: str, names: Sequence[str]) -> ToolOutput:
+TOOLSET = Toolset([search_documents, search_documentation, search_codebase, *READER_TOOLS])
+BUNDLE = Bundle(
+    COLLECTIONS,
+    lambda: TOOLSET,
+    lambda call: {SCOPE: Scope(call.tenant, None, call.run, call.in_db, call.guard, call.only)},
+    # Each of these asks rights_now where it may look, and that leaves out what the policy denies.
+    filtering=frozenset(TOOLSET.names()),
+)
+
+
+def _search(
+    scope: Scope,
+    query: str,
+    names: Sequence[str],
+    filters: Mapping[str, Any] | None = None,
+    expand: int = 0,
+) -> ToolOutput:
     try:
-        actor = actor_now(scope.run)
-        allowed = selectors.scope_collections(actor=actor, conversation=scope.conversation)
-        chosen = _named(allowed, names)
+        actor, allowed = rights_now(scope)
+        chosen = collections_named(allowed, names)
         if not chosen:
             note = "There is no collection to search. Tell the user to add documents first."
-            return _output([], note, "No collection to search", query)
+            return results_output([], note, "No collection to search", query)
         found = search_run(
-            tenant=scope.tenant, actor=actor, collections=chosen, query=query, k=PASSAGES
+            tenant=scope.tenant,
+            actor=actor,
+            collections=chosen,
+            query=query,
+            k=PASSAGES,
+            filters=filters,
+            expand=expand,
         )
     except DomainError as error:
         raise ToolError(error.message) from error
@@ -82,47 +141,22 @@ def _search(scope: Scope, query: str, names: Sequence[str]) -> ToolOutput:
     results = [_hit(hit, names_by_id[hit.collection_id]) for hit in found.hits]
     note = found.note or ("" if results else "Nothing was found. Try other words, or say so.")
     documents = len({hit.document_id for hit in found.hits})
-    passages = f"{len(results)} passage{'' if len(results) == 1 else 's'}"
-    summary = f"{passages} from {documents} document{'' if documents == 1 else 's'} for “{query}”"
-    return _output(results, note, summary if results else f"Nothing found for “{query}”", query)
-
-
-def _named(allowed: list[Collection], names: Sequence[str]) -> list[Collection]:
-    if not names:
-        return allowed
-    by_name = {c.name.casefold(): c for c in allowed}
-    unknown = [name for name in names if name.strip().casefold() not in by_name]
-    if unknown:
-        known = ", ".join(f"“{c.name}”" for c in allowed[:50]) or "none"
-        raise ToolError(f"There is no collection “{unknown[0]}” to search. Available: {known}.")
-    return [by_name[name] for name in dict.fromkeys(n.strip().casefold() for n in names)]
-
-
-def _chunk(scope: Scope, chunk_id: str) -> ToolOutput:
-    digits = chunk_id.strip().strip("[]").lower().removeprefix("c")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise ToolError(
-            f"{chunk_id!r} is no passage id: use one from a search result, such as c123."
-        )
-    try:
-        actor = actor_now(scope.run)
-        allowed = selectors.scope_collections(actor=actor, conversation=scope.conversation)
-        found = chunk_get(actor=actor, pk=int(digits))
-    except DomainError as error:
-        raise ToolError(error.message) from error
-    names = {c.pk: c.name for c in allowed}
-    chunk = found.chunk
-    if chunk.collection_id not in names:
-        raise ToolError(f"c{digits} is in no collection that this conversation searches.")
-    around = [c for c in (found.previous, chunk, found.next) if c is not None]
-    results = [_passage(c, chunk.document.name, names[chunk.collection_id]) for c in around]
-    page = f", page {chunk.page_start}" if chunk.page_start else ""
-    return _output(results, "", f"{chunk.document.name}{page}", chunk_id)
+    summary = (
+        f"{passages_counted(len(results))} from {documents} document{'' if documents == 1 else 's'} "
+        f"for “{query}”"
+    )
+    around = {
+        hit.chunk_id: {"before": "\n".join(hit.before), "after": "\n".join(hit.after)}
+        for hit in found.hits
+        if hit.before or hit.after
+    }
+    told = summary if results else f"Nothing found for “{query}”"
+    return results_output(results, note, told, query, extra=around)
 
 
 def _hit(hit: SearchHit, collection: str) -> dict[str, Any]:
     return {
-        **_row(hit, hit.chunk_id, hit.document_name, collection),
+        **result_row(hit, hit.chunk_id, hit.document_name, collection),
         "score": hit.score,
         "vector_rank": hit.vector_rank,
         "lexical_rank": hit.lexical_rank,
@@ -130,39 +164,49 @@ def _hit(hit: SearchHit, collection: str) -> dict[str, Any]:
     }
 
 
-def _passage(chunk: Chunk, document: str, collection: str) -> dict[str, Any]:
-    return _row(chunk, chunk.pk, document, collection)
+_LINKS: Mapping[str, Callable[..., list[CodeLink]]] = {
+    "callers": code_queries.callers_of,
+    "callees": code_queries.callees_of,
+    "importers": code_queries.importers_of,
+    "subclasses": code_queries.subclasses_of,
+}
 
 
-def _row(
-    source: SearchHit | Chunk, chunk_id: int, document: str, collection: str
-) -> dict[str, Any]:
-    return {
-        "chunk_id": chunk_id,
-        "document_id": source.document_id,
-        "document": document,
-        "collection": collection,
-        "page": source.page_start,
-        "headings": source.headings,
-        "char_start": source.char_start,
-        "text": source.text,
-    }
+def _related(scope: Scope, name: str, relation: str, names: Sequence[str]) -> ToolOutput:
+    """Answer from the code graph: the passages where the name is defined or used, and how."""
+    try:
+        actor, allowed = rights_now(scope)
+        chosen = collections_named(allowed, names)
+        said: dict[int, list[str]] = {}
+        for collection in chosen:
+            for pk, words in _edges(actor, collection, name, relation):
+                said.setdefault(pk, []).append(words)
+    except DomainError as error:
+        raise ToolError(error.message) from error
+    rows = Chunk.objects.visible_to(actor).filter(is_disabled=False).select_related("document")
+    chunks = rows.in_bulk(list(said)[:PASSAGES])
+    by_id = {c.pk: c.name for c in chosen}
+    shown = [chunks[pk] for pk in said if pk in chunks]
+    results = [result_row(c, c.pk, c.document.name, by_id[c.collection_id]) for c in shown]
+    extra = {c.pk: {"path": c.document.path, relation: said[c.pk][:20]} for c in shown}
+    left = sum(map(len, said.values())) - sum(len(said[c.pk]) for c in shown)
+    note = f"{left} more places, not shown." if left > 0 else ""
+    if not said:
+        note = f"The code graph knows no {relation} of “{name}”. Try the relation “about”, or another name."
+    summary = f"{passages_counted(len(results))}: {relation} of “{name}”"
+    return results_output(results, note, summary, name, extra=extra)
 
 
-def _output(results: Sequence[dict[str, Any]], note: str, summary: str, query: str) -> ToolOutput:
-    """Return what the model reads, and the retrieval trace that citations are resolved against."""
-    told = [
-        {
-            "id": f"c{r['chunk_id']}",
-            "document": r["document"],
-            "page": r["page"],
-            "headings": r["headings"],
-            "text": r["text"],
-        }
-        for r in results
-    ]
-    content = json.dumps({"results": told, "note": note}, ensure_ascii=False)
-    return ToolOutput(content, {"query": query, "summary": summary, "results": list(results)})
+def _edges(actor: Actor, collection: Collection, name: str, relation: str) -> list[tuple[int, str]]:
+    if relation == "definition":
+        found = code_queries.definition_of(actor=actor, collection=collection, name=name)
+        return [(d.chunk_id, f"{d.kind} {d.name}, line {d.line}") for d in found if d.chunk_id]
+    links = _LINKS[relation](actor=actor, collection=collection, name=name)
+    return [
+        (link.chunk_id, f"{link.source} {link.kind} {link.target}, line {link.line}"
+         + (" (perhaps: matched by name alone)" if link.is_ambiguous else ""))
+        for link in links
+    ]  # fmt: skip
 
 
 def system_prompt(collections: Iterable[str]) -> str:
@@ -170,7 +214,7 @@ def system_prompt(collections: Iterable[str]) -> str:
     names = ", ".join(f"“{name}”" for name in collections)
     searched = f"The collections are: {names}." if names else "There is no collection yet."
     return (
-        "You answer questions from the documents of a team. You know them only through the tool search_documents: search "
+        "You answer questions from the documents of a team. You know them only through your tools, search_documents above all: search "
         f"before you answer, and search again with other words when the passages found do not answer. {searched}\n\n"
         "Cite. Put the id of the passage a statement rests on right behind it, in square brackets: “The duty is 5 % "
         "[c123].” Two passages: [c12][c34]. Use only ids that a tool returned in this conversation turn, exactly as they "

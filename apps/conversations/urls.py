@@ -15,6 +15,11 @@ urlpatterns = [
     path("<int:pk>/turns/<int:turn_pk>/retry/", views.turn_retry, name="turn-retry"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
+    path(
+        "<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/",
+        views.run_decide,
+        name="run-decide",
+    ),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/delete/", views.delete, name="delete"),

@@ -5,3 +5,9 @@ class ToolsConfig(AppConfig):
     name = "apps.tools"
     label = "tools"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from apps.tools.services import default_grants
+        from tenancy.services.tenants import on_tenant_create
+
+        on_tenant_create(default_grants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,3 +59,26 @@ class Conflict(DomainError):
     """The state of the object does not allow the action now."""
 
     default_status = 409
+
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_SQL_DISK_FULL = "53100"
+
+
+def disk_full(error: BaseException) -> DomainError | None:
+    """Return the refusal to show when an exception, or one behind it, says that a disk is full; None for any other.
+
+    It knows the system's "no space left", quotas and file size limits, and Postgres' ``disk_full`` by its SQLSTATE.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        is_full = isinstance(seen, OSError) and seen.errno in _NO_SPACE
+        if is_full or getattr(seen, "sqlstate", None) == _SQL_DISK_FULL:
+            return DomainError(
+                "disk_full",
+                "There is no space left on the server's disk, so nothing more could be kept. Ask the operator to free "
+                "some, then try again.",
+                status=507,
+            )
+        seen = seen.__cause__ or seen.__context__
+    return None

@@ -8,5 +8,6 @@ app_name = "api"
 urlpatterns = [
     path("", include("web.api_urls")),
     path("", include("apps.collections.api_urls")),
+    path("", include("apps.tools.api_urls")),
     path("", include("apps.conversations.api_urls")),
 ]

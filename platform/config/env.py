@@ -10,6 +10,7 @@ import difflib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -49,6 +50,31 @@ def _list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _import_paths(text: str) -> list[str]:
+    found = _list(text)
+    for part in found:
+        path = part.rpartition("=")[2]
+        if not path.startswith("/") or ".." in path.split("/"):
+            raise ValueError(
+                "expected absolute paths, each with a workspace's name and = before it or not"
+            )
+    return found
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 1_000_000_000:
+        raise ValueError("expected 0 or more, at most 1,000,000,000")
+    return value
+
+
+def _networks(text: str) -> list[str]:
+    found = _list(text)
+    for part in found:
+        ip_network(part)
+    return found
+
+
 def _choice(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in allowed:
@@ -79,7 +105,14 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _choice("DEBUG", "INFO", "WARNING", "ERROR")),
         Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", _choice("console", "json")),
         Variable("GROUNDWORK_MAX_UPLOAD_MB", "Largest file a person may upload, in megabytes.", "200", _positive),
+        Variable("GROUNDWORK_RATE_PER_MINUTE", "REST requests a minute of each member and API key, where their workspace sets no limit; a sixth of it may come at once. 0: no limit.", "6000", _count),
+        Variable("GROUNDWORK_TENANT_RATE_PER_MINUTE", "Most REST requests a minute of a whole workspace. 0: no limit.", "30000", _count),
+        Variable("GROUNDWORK_IMPORT_PATHS", "Comma-separated folders of the server below which people may import folders, git repositories and Chroma folders: /srv/handbooks for every workspace, acme=/srv/acme for one. Unset: none.", "", _import_paths),
+        Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", _positive),
+        Variable("GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", _positive),
+        Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, and webhooks sent to, although they are not public.", "", _networks),
         Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", str),
+        Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
         Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker.", "", str),
         Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", _positive),
@@ -89,6 +122,8 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
         Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the first configured one, else extractive.", "", str),
         Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
+        Variable("GROUNDWORK_APPROVAL_HOURS", "Hours a run waits for somebody's decision about a tool call; then the call is rejected.", "72", _positive),
+        Variable("GROUNDWORK_TELEMETRY", "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.", "off", _choice("off", "metadata", "content")),
         Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", str),
         Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),
         Variable("GROUNDWORK_COMPATIBLE_MODELS", "Comma-separated model names of that server; unset: asked from its /models.", "", _list),

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import structlog
-from django.db import connections
+from django.db import close_old_connections, connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
@@ -39,6 +39,12 @@ class NotifyBroker(ORM):  # type: ignore[misc]
                 [key, task, CHANNEL, key],
             )
             return int(cursor.fetchone()[0])
+
+    def delete(self, task_id: int) -> None:
+        """Forget an entry; acknowledging and failing both end here."""
+        close_old_connections()  # the monitor's line may have gone while it waited
+        with connections[Conf.ORM].cursor() as cursor:
+            cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         try:

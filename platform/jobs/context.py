@@ -13,7 +13,8 @@ from typing import ParamSpec, TypeVar
 from django.db import connection, models, transaction
 from django.utils import timezone
 
-from basics.errors import DomainError
+from basics.errors import DomainError, disk_full
+from jobs.blocking import BlockingThreads
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
 
@@ -48,7 +49,12 @@ class JobContext:
 
     PROGRESS_EVERY_S = 0.25
 
-    def __init__(self, job: Job, executor: Executor | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        executor: Executor | None = None,
+        blocking: BlockingThreads | None = None,
+    ) -> None:
         self.job_id: int = job.pk
         self.tenant_id: int = job.tenant_id
         self.user_id: int | None = job.user_id
@@ -60,6 +66,7 @@ class JobContext:
         self.interrupted = threading.Event()
         self.is_complete = False
         self._executor = executor
+        self._blocking = blocking or BlockingThreads()
         self._told_at = 0.0
 
     def check(self) -> None:
@@ -122,6 +129,14 @@ class JobContext:
 
         return await loop.run_in_executor(self._executor, lambda: context.run(call))
 
+    async def blocking(self, function: Callable[[], R]) -> R:
+        """Run a tool's blocking function, which may use the ORM, in a thread of its own with this task's tenant scope.
+
+        Not on the database threads: a tool that hangs must hold up neither journal nor other runs. Cancelled, the
+        thread is written off and goes on by itself.
+        """
+        return await self._blocking.run(function)
+
     def _own(self) -> models.QuerySet[Job]:
         return Job.objects.filter(
             pk=self.job_id, worker=self.worker, attempts=self.attempt, status=JobStatus.RUNNING
@@ -130,8 +145,9 @@ class JobContext:
 
 def failure_of(error: BaseException) -> tuple[str, str]:
     """Return (code, message) to store for what a handler raised."""
-    if isinstance(error, DomainError):
-        return error.code, error.message
+    refusal = error if isinstance(error, DomainError) else disk_full(error)
+    if refusal is not None:
+        return refusal.code, refusal.message
     return "internal_error", (
         f"Something went wrong on our side ({type(error).__name__}). It was logged; try again, "
         "and tell the operator if it happens again."

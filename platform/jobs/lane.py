@@ -8,25 +8,32 @@ blocks: that worker then takes no further task.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
 from django.conf import settings
 from django.db import connections
 
+from jobs import registry
+from jobs.blocking import BlockingThreads
+
 DATABASE_THREADS = 4
+EXIT_HOOKS_S = 2.0
 
 
 class Lane:
-    """An event loop in a thread, with its own few database threads."""
+    """An event loop in a thread, with its own few database threads, and others for blocking tools."""
 
     def __init__(self, slots: int) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         self.executor = ThreadPoolExecutor(DATABASE_THREADS, thread_name_prefix="lane-db")
+        self.blocking = BlockingThreads()
         self._slots = threading.BoundedSemaphore(slots)
         self._futures: set[Future[Any]] = set()
         threading.Thread(target=self.loop.run_forever, name="loop-lane", daemon=True).start()
@@ -52,6 +59,10 @@ class Lane:
         while self._busy() and waited < seconds:
             deadline.wait(0.02)
             waited += 0.02
+        closing = asyncio.run_coroutine_threadsafe(registry.run_before_exit(), self.loop)
+        with contextlib.suppress(FutureTimeoutError):
+            closing.result(timeout=EXIT_HOOKS_S)
+        self.blocking.close()
         self.executor.submit(connections.close_all).result(timeout=1)
 
     def _busy(self) -> bool:

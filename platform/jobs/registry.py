@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import structlog
 
 if TYPE_CHECKING:
     from jobs.models import Job
 
+log = structlog.get_logger(__name__)
 Lane = Literal["cpu", "loop"]
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,6 +80,41 @@ def run_before_fork() -> None:
     """Call the hooks in the order in which they came."""
     for hook in _before_fork:
         hook()
+
+
+_on_sweep: list[Callable[[], int]] = []
+
+
+def on_sweep(hook: Callable[[], int]) -> None:
+    """Have the sweeper call this every few seconds; it brings on what waits for a time, and says how many that were.
+
+    It must be safe in several processes at once, and cheap when there is nothing to do.
+    """
+    if hook not in _on_sweep:
+        _on_sweep.append(hook)
+
+
+def run_sweeps() -> int:
+    """Call the hooks; returns how many things they brought on."""
+    return sum(hook() for hook in _on_sweep)
+
+
+_before_exit: list[Callable[[], Awaitable[None]]] = []
+
+
+def before_exit(hook: Callable[[], Awaitable[None]]) -> None:
+    """Have a worker process await this on its event loop before it exits, when its jobs have stopped."""
+    if hook not in _before_exit:
+        _before_exit.append(hook)
+
+
+async def run_before_exit() -> None:
+    """Await the hooks in the order in which they came; one that fails is logged and keeps no other from running."""
+    for hook in _before_exit:
+        try:
+            await hook()
+        except Exception:  # the process ends whatever happens
+            log.exception("exit_hook_failed", hook=getattr(hook, "__qualname__", repr(hook)))
 
 
 def get(name: str) -> JobKind:

@@ -7,6 +7,7 @@ all, and the claim decides.
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from basics.errors import DomainError
 from jobs import registry
@@ -34,6 +35,12 @@ from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
 
+_COLUMNS = [field.attname for field in Job._meta.concrete_fields]
+_CLAIM = (
+    "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
+    "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
+    "WHERE id = %s AND status = 'queued' AND run_after <= clock_timestamp()"
+)
 DRAIN_S = 60.0  # how long one queue entry may go on with further jobs of the cpu lane
 
 
@@ -43,14 +50,18 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     One conditional UPDATE: of two processes that claim at once, one gets the row. The attempt is counted here, so a
     crash counts.
     """
-    with tenant_scope(tenant_id):
-        taken = Job.objects.raw(
-            "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
-            "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
-            "WHERE id = %s AND status = 'queued' AND run_after <= clock_timestamp() RETURNING *",
+    with tenant_scope(tenant_id), connection.cursor() as cursor:
+        cursor.execute(
+            f"{_CLAIM} RETURNING {', '.join(_COLUMNS)}",
             [worker_name(), settings.JOB_LEASE_S, job_id],
         )
-        return next(iter(taken), None)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = list(row)
+    values[_COLUMNS.index("payload")] = json.loads(values[_COLUMNS.index("payload")])
+    job: Job = Job.from_db("default", _COLUMNS, values)
+    return job
 
 
 def run_loop(tenant_id: int, job_id: int) -> None:
@@ -59,7 +70,7 @@ def run_loop(tenant_id: int, job_id: int) -> None:
     if job is None:
         return
     here = lane()
-    context = JobContext(job, here.executor)
+    context = JobContext(job, here.executor, here.blocking)
     heartbeat().add(context)
     here.submit(_run_coroutine(context, job))
 
@@ -103,7 +114,7 @@ def run_here(tenant_id: int, job_id: int) -> Job:
         _run_cpu_job(job)
     else:
         here = lane()
-        context = JobContext(job, here.executor)
+        context = JobContext(job, here.executor, here.blocking)
         heartbeat().add(context)
         here.submit(_run_coroutine(context, job)).result()
     with tenant_scope(tenant_id):

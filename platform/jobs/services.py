@@ -52,7 +52,7 @@ def job_enqueue(
         "user_id": actor.user_id,
         "woken_at": timezone.now(),
     }
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         if not dedupe_key:
             job: Job = Job.objects.create(**fields)
         else:

@@ -1,4 +1,4 @@
-"""Find jobs that nobody works on any more: expired leases, due retries, lost wake-ups."""
+"""Find jobs that nobody works on any more: expired leases, due retries, lost wake-ups; and what else waits for a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
+from jobs import registry
 from jobs.models import Job, JobStatus
 from jobs.services import job_end, job_requeue, wake
 from tenancy.scope import platform_scope, tenant_scope
@@ -44,7 +45,7 @@ def sweep(limit: int = 100) -> int:
                 job.woken_at = timezone.now()
                 job.save(update_fields=["woken_at"])
                 wake(job)
-    return len(expired) + len(waiting)
+    return len(expired) + len(waiting) + registry.run_sweeps()
 
 
 def _take_back(pk: int) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from basics.errors import Denied
 from runs.models import Run
 from tenancy.actors import Actor
-from tenancy.models import ApiKey, Membership
+from tenancy.models import ApiKey, Membership, User
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.selectors import user_actor
 
@@ -26,13 +26,18 @@ def actor_now(run: Run) -> Actor:
         Denied: the person has left the workspace, or the key is revoked or expired.
     """
     facts = run.request.get("actor", {})
+    # Values and not rows: this is asked at every tool call.
+    found = (
+        Membership.objects.filter(
+            tenant_id=run.tenant_id, user_id=run.user_id, user__is_active=True
+        ).values_list("role", "user__email")[:1]
+        if run.user_id is not None
+        else ()
+    )
     membership: Membership | None = None
-    if run.user_id is not None:
-        membership = (
-            Membership.objects.select_related("user", "tenant")
-            .filter(tenant_id=run.tenant_id, user_id=run.user_id, user__is_active=True)
-            .first()
-        )
+    for role, email in found:
+        person = User(pk=run.user_id, email=email)
+        membership = Membership(tenant_id=run.tenant_id, user=person, role=role)
     if membership is None:
         raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
     if facts.get("kind") != "api_key":

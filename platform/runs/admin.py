@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from runs.models import Run, RunEvent, RunStep, ToolCall
+from runs.models import PendingDecision, Run, RunEvent, RunStep, ToolCall, UsageRecord
 from tenancy.admin_scope import JournalAdmin, JournalInline
 
 
@@ -63,3 +63,31 @@ class RunEventAdmin(JournalAdmin):
     list_filter = ("kind",)
     list_select_related = ("run",)
     search_fields = ("=run__id",)
+
+
+@admin.register(PendingDecision)
+class PendingDecisionAdmin(JournalAdmin):
+    list_display = ("name", "run", "step", "status", "decided_by", "created_at", "expires_at")
+    list_filter = ("status", "kind", "name", "created_at")
+    list_select_related = ("run", "decided_by")
+    search_fields = ("name", "call_id", "=run__id")
+    hidden_fields = frozenset({"state"})
+
+
+@admin.register(UsageRecord)
+class UsageRecordAdmin(JournalAdmin):
+    list_display = (
+        "at",
+        "kind",
+        "provider",
+        "model",
+        "input_tokens",
+        "cached_tokens",
+        "output_tokens",
+        "cost_usd",
+        "user_id",
+        "run_id",
+    )
+    list_filter = ("kind", "provider", "model", "at")
+    search_fields = ("=run_id", "=user_id", "model")
+    date_hierarchy = "at"

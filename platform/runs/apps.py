@@ -6,7 +6,11 @@ class RunsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from jobs.registry import before_fork
+        from jobs.registry import before_exit, before_fork, on_sweep
         from runs.providers import providers_preload
+        from runs.sandbox import sandbox_close
+        from runs.services import decisions_expire
 
         before_fork(providers_preload)
+        on_sweep(decisions_expire)
+        before_exit(sandbox_close)

@@ -1,4 +1,9 @@
-"""The loop's journal on rows: each turn and each tool call is stored together with the event that shows it."""
+"""The loop's journal on rows: each turn and each tool call is stored together with the event that shows it.
+
+What must be known before anything else happens is written at once and durably: the start and the end of a call that must
+not run twice, with the turn that asked for it. Everything else may be lost with the process, because a resumed run does
+it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,15 @@ from typing import Any
 
 from django.utils import timezone
 
-from jobs.context import JobContext
-from runs.models import RunStep, ToolCallStatus
+from runs.models import UNENDED, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.recorder import Recorder
 from runs.storable import json_storable, text_storable
-from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED
+from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
+from runs.usage import usage_columns
+from toolloop.deferred import PendingCall
 from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.metering import UsageEvent
 from toolloop.tools import Tool
 
 _OUTCOME_UNKNOWN = (
@@ -23,6 +30,7 @@ _OUTCOME_UNKNOWN = (
 _STATUS_OF_ERROR = {
     "denied": ToolCallStatus.DENIED,
     "permission_denied": ToolCallStatus.DENIED,
+    "rejected": ToolCallStatus.DENIED,
     "outcome_unknown": ToolCallStatus.UNKNOWN,
     "lost": ToolCallStatus.UNKNOWN,
 }
@@ -32,6 +40,11 @@ _CALL_ID_LENGTH, _NAME_LENGTH, _SUMMARY_LENGTH = 200, 100, 160
 def call_key(step: int, call_id: str) -> tuple[int, str]:
     """Return what a call is found by (a model may write ids of any length)."""
     return step, text_storable(call_id)[:_CALL_ID_LENGTH]
+
+
+def name_storable(name: str) -> str:
+    """Return a tool's name as it is stored (a model may write any)."""
+    return text_storable(name)[:_NAME_LENGTH]
 
 
 def result_stored(call: ToolCall, row: Row) -> ToolResult:
@@ -49,7 +62,7 @@ def result_stored(call: ToolCall, row: Row) -> ToolResult:
 def history_rebuilt(
     base: Iterable[Message], turns: Iterable[Turn], rows: dict[tuple[int, str], Row]
 ) -> list[Message]:
-    """Return the history a killed run has to go on with.
+    """Return the history a killed or parked run has to go on with.
 
     Args:
         base: what the run was started with.
@@ -62,17 +75,15 @@ def history_rebuilt(
         history.append(turn)
         for call in turn.tool_calls:
             row = rows.get(call_key(step, call.id))
-            if row is not None and row.status != ToolCallStatus.RUNNING:
+            if row is not None and row.status not in UNENDED:
                 history.append(result_stored(call, row))
     return history
 
 
 class RunJournal:
-    """Implements ``toolloop.journal.Journal`` for one attempt at a run.
+    """Implements ``toolloop.journal.ParkingJournal`` for one attempt at a run.
 
     Args:
-        ctx: the job that carries the run.
-        run_id: the run.
         recorder: writes the events, in the same transactions.
         rows: tool calls of earlier attempts, by ``call_key``.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
@@ -80,17 +91,15 @@ class RunJournal:
 
     def __init__(
         self,
-        ctx: JobContext,
-        run_id: int,
         recorder: Recorder,
         rows: dict[tuple[int, str], Row] | None = None,
         *,
         paused: bool = False,
     ) -> None:
-        self._tenant_id, self._run_id = ctx.tenant_id, run_id
         self._recorder = recorder
         self._rows = rows or {}
         self._paused = paused
+        self._usage: dict[str, Any] | None = None
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
@@ -98,26 +107,36 @@ class RunJournal:
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 
     async def turn_finished(self, step: int, turn: Turn) -> None:
-        """See ``Journal``. All text of the turn is written by then."""
+        """See ``Journal``. Written with its first call, or soon: a turn that is lost is asked again."""
         self._paused = turn.stop == "pause"
-        data = json_storable(turn.to_json())
+        self._recorder.step_keep(step, turn.to_json())
+        if self._usage is not None:
+            self._recorder.usage_keep(self._usage)
+            self._usage = None
 
-        def store() -> None:
-            RunStep.objects.create(
-                tenant_id=self._tenant_id, run_id=self._run_id, index=step, turn=data
-            )
+    def usage_reported(self, event: UsageEvent) -> None:
+        """Take what a request used; for ``on_usage`` of the loop.
 
-        await self._recorder.flush(also=store)
+        A turn's record waits for the turn, so that both are written in one transaction: a turn that is lost is asked
+        again, and counts once.
+        """
+        if event.is_cached:
+            return
+        if event.is_lost:
+            self._recorder.usage_keep(usage_columns(event))
+        else:
+            self._usage = usage_columns(event)
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
         if tool is None:
             return None
         row = self._rows.get(call_key(step, call.id))
-        if row is not None and row.status != ToolCallStatus.RUNNING:
+        if row is not None and row.status not in UNENDED:
             return result_stored(call, row)
         once = tool.side_effects or not tool.idempotent
-        if row is not None and (row.has_side_effects or once):
+        was_running = row is not None and row.status == ToolCallStatus.RUNNING
+        if row is not None and was_running and (row.has_side_effects or once):
             text = _OUTCOME_UNKNOWN.format(name=call.name)
             result = ToolResult(
                 call.id, call.name, text, is_error=True, error_code="outcome_unknown"
@@ -126,22 +145,23 @@ class RunJournal:
             return result
         if row is None:
             row = self._row(step, call)
-            row.has_side_effects = once
-        else:
+        elif was_running:
             row.attempts += 1
+        else:  # It waited; what runs may have been edited.
+            row.status, row.arguments = ToolCallStatus.RUNNING, _arguments(call)
+        row.has_side_effects = once
         event = {"step": step, "call_id": row.call_id, "name": row.name}
         self._recorder.add(TOOL_STARTED, {**event, "arguments": row.arguments})
-        # What has side effects must be known to have started even if the machine loses power now.
-        await self._recorder.flush(also=row.save, durable=once)
-        self._rows[call_key(step, call.id)] = row
+        self._keep(row)
+        if once:  # It must be known to have started even if the machine loses power now.
+            await self._recorder.flush(durable=True)
         return None
 
     async def call_finished(
         self, step: int, call: ToolCall, result: ToolResult, duration_s: float
     ) -> None:
         """See ``Journal``."""
-        key = call_key(step, call.id)
-        row = self._rows.get(key) or self._row(step, call)
+        row = self._rows.get(call_key(step, call.id)) or self._row(step, call)
         row.status = ToolCallStatus.SUCCEEDED
         if result.is_error:
             row.status = _STATUS_OF_ERROR.get(result.error_code, ToolCallStatus.FAILED)
@@ -162,19 +182,53 @@ class RunJournal:
                 "duration_ms": row.duration_ms,
             },
         )
-        await self._recorder.flush(also=row.save, durable=row.has_side_effects)
-        self._rows[key] = row
+        self._keep(row)
+        if row.has_side_effects:
+            await self._recorder.flush(durable=True)
+
+    async def call_parked(self, step: int, pending: PendingCall) -> None:
+        """See ``ParkingJournal``. A call that had started is known to wait at once: it has not been lost."""
+        row = self._rows.get(call_key(step, pending.call.id))
+        had_started = row is not None
+        row = row or self._row(step, pending.call)
+        row.status = ToolCallStatus.WAITING
+        self._recorder.add(TOOL_WAITING, {"step": step, "call_id": row.call_id, "name": row.name})
+        self._keep(row)
+        if had_started:
+            await self._recorder.flush()
+
+    def _keep(self, row: Row) -> None:
+        self._rows[row.step, row.call_id] = row
+        self._recorder.call_keep(
+            {
+                "step": row.step,
+                "call_id": row.call_id,
+                "name": row.name,
+                "arguments": row.arguments,
+                "has_side_effects": row.has_side_effects,
+                "status": str(row.status),
+                "content": row.content,
+                "payload": row.payload,
+                "error_code": row.error_code,
+                "attempts": row.attempts,
+                "started_at": row.started_at.isoformat(),
+                "finished_at": row.finished_at and row.finished_at.isoformat(),
+                "duration_ms": row.duration_ms,
+            }
+        )
 
     def _row(self, step: int, call: ToolCall) -> Row:
-        arguments: Any = call.raw if call.arguments is None else call.arguments
         return Row(
-            tenant_id=self._tenant_id,
-            run_id=self._run_id,
             step=step,
             call_id=call_key(step, call.id)[1],
-            name=text_storable(call.name)[:_NAME_LENGTH],
-            arguments=json_storable(arguments),
+            name=name_storable(call.name),
+            arguments=_arguments(call),
+            started_at=timezone.now(),
         )
+
+
+def _arguments(call: ToolCall) -> Any:
+    return json_storable(call.raw if call.arguments is None else call.arguments)
 
 
 def summary_of(own: object, content: str) -> str:

@@ -13,12 +13,13 @@ from tenancy.models import TenantModel
 class RunStatus(models.TextChoices):
     QUEUED = "queued"
     RUNNING = "running"
+    PARKED = "parked", "parked (waits for a decision)"
     COMPLETED = "completed"
     STOPPED = "stopped"
     FAILED = "failed"
 
 
-ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PARKED)
 
 
 class Run(TenantModel):
@@ -91,10 +92,14 @@ class RunStep(TenantModel):
 
 class ToolCallStatus(models.TextChoices):
     RUNNING = "running"
+    WAITING = "waiting", "waiting for a decision"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     DENIED = "denied"
     UNKNOWN = "unknown", "unknown (started, outcome lost)"
+
+
+UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
 
 
 class ToolCall(TenantModel):
@@ -127,3 +132,110 @@ class ToolCall(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.name} in run {self.run_id}"
+
+
+class DecisionStatus(models.TextChoices):
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled", "cancelled (the run ended)"
+
+
+class PendingDecision(TenantModel):
+    """What a parked run waits for, and what was decided. One call can wait several times, each time in a row of its own.
+
+    ``name`` and ``arguments`` are those of the call that is decided about; ``call_id`` is the model's call, which is
+    another one when a tool (a program, say) made the call.
+    """
+
+    class Kind(models.TextChoices):
+        APPROVAL = "approval"
+        EXTERNAL = "external", "external (answered from outside)"
+
+    run = TenantForeignKey(Run, related_name="decisions")
+    step = models.PositiveIntegerField()
+    call_id = models.CharField(max_length=200)
+    name = models.CharField(max_length=100)
+    arguments = models.JSONField(null=True)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    reason = models.TextField(blank=True, help_text="What the tool says to who decides.")
+    state = models.JSONField(null=True, help_text="What the tool wants back; opaque.")
+    status = models.CharField(
+        max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING
+    )
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True)
+    edited_arguments = models.JSONField(null=True, help_text="What runs in their place.")
+    decision_reason = models.TextField(blank=True, help_text="What the model reads.")
+    answer = models.TextField(blank=True, help_text="The call's result, given from outside.")
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(status__in=DecisionStatus.values), name="decision_status_known"
+            ),
+            models.UniqueConstraint(
+                fields=["run", "step", "call_id"],
+                condition=models.Q(status="pending"),
+                name="decision_one_pending_a_call",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["run", "step"], name="decision_of_run"),
+            models.Index(
+                fields=["expires_at"],
+                name="decision_expiry",
+                condition=models.Q(status="pending"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} in run {self.run_id} ({self.status})"
+
+
+class UsageRecord(TenantModel):
+    """Tokens and money of one request to a model. Append-only, and it outlives its run: ids, no references.
+
+    Written in the transaction of the step it paid for, so that a resumed run counts nothing twice.
+    """
+
+    append_only = True
+
+    run_id = models.BigIntegerField(null=True)
+    user_id = models.BigIntegerField(null=True)
+    step = models.PositiveIntegerField(null=True, help_text="The run's model turn it paid for.")
+    kind = models.CharField(max_length=30, help_text='What it was for; "turn" for a model turn.')
+    provider = models.CharField(max_length=40)
+    model = models.CharField(max_length=120)
+    input_tokens = models.BigIntegerField(default=0, help_text="All of them, cached ones too.")
+    cached_tokens = models.BigIntegerField(default=0, help_text="Read from the prompt cache.")
+    cache_write_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0, help_text="Reasoning included.")
+    reasoning_tokens = models.BigIntegerField(default=0)
+    cost_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+    )
+    attribution = models.JSONField(default=dict, help_text="On whose account, and for what.")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run_id", "step"],
+                condition=models.Q(kind="turn"),
+                name="usage_one_a_turn",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "-at"], name="usage_tenant_newest"),
+            models.Index(fields=["tenant", "user_id", "-at"], name="usage_by_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.provider}/{self.model}"

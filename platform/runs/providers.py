@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import ssl
-import threading
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from basics.errors import Conflict, Invalid
-from tenancy.models import ProviderCredential, Tenant
-from tenancy.selectors import credential_for
-from toolloop.errors import ConfigurationError, ToolloopError
-from toolloop.providers.base import Provider
-from toolloop.providers.profiles import DEFAULT_MODELS
-from toolloop.providers.registry import (
+from runs import remote_models
+from runs.remote_models import Server
+from tenancy.models import ModelEntry, ProviderCredential, Tenant
+from tenancy.selectors import credential_open, credential_rows, model_entry_rows
+from toolloop.errors import ConfigurationError
+from toolloop.events import ProviderEvent
+from toolloop.models import (
+    DEFAULT_ENDPOINT,
+    LOCAL_PROVIDERS,
+    ModelCatalog,
     ModelInfo,
-    configured_models,
-    environment_settings,
-    list_remote_models,
-    make_provider,
-    model_info,
+    ModelOverride,
+    Route,
+    get_model_info,
     parse_model,
 )
+from toolloop.planner_executor import PlannerExecutor
+from toolloop.providers.base import ModelRequest, Provider
+from toolloop.providers.profiles import DEFAULT_MODELS, Prices, Profile
+from toolloop.providers.registry import configured_models, environment_settings, make_provider
 
 if TYPE_CHECKING:
     import httpx2
@@ -37,49 +40,85 @@ log = structlog.get_logger(__name__)
 
 EXTRACTIVE = "extractive"
 EXTRACTIVE_LABEL = "Extractive, no language model"
-REMOTE_TTL_S = 60.0
-_LOCAL = frozenset({EXTRACTIVE, "scripted"})  # they run in this process and ask nobody
-REMOTE_TIMEOUT_S = 1.5
 
 
-@dataclass(slots=True)
-class _Remote:
-    """What a compatible server said it has, and when it was asked."""
+class TenantProvider:
+    """An adapter for one model of a workspace, which asks for that model by the facts the workspace's catalog states.
 
-    names: tuple[str, ...]
-    asked_at: float
+    Attributes:
+        name: the adapter's provider.
+        info: the model; ``run_loop`` needs ``info.model`` and ``info.profile``.
+    """
+
+    def __init__(self, adapter: Provider, info: ModelInfo) -> None:
+        self._adapter, self.info = adapter, info
+        self.name = adapter.name
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """Make one turn; see ``toolloop.providers.base.Provider``."""
+        asked = replace(request, model=self.info.model, profile=self.info.profile)
+        return self._adapter.stream(asked)
+
+    async def aclose(self) -> None:
+        """Close the adapter."""
+        await self._adapter.aclose()
 
 
-_remote: dict[str, _Remote] = {}
-_remote_lock = threading.Lock()
+def loop_model(provider: Provider, model: str) -> tuple[str, Profile | None]:
+    """Return what the loop is to be told about a model: its bare name, and its facts where the workspace states them.
+
+    Args:
+        provider: who will be asked.
+        model: routing name, for a provider that was not made by ``provider_for``.
+    """
+    if isinstance(provider, TenantProvider):
+        return provider.info.model, provider.info.profile
+    return parse_model(model)[1], None
+
+
+def catalog_for(tenant: Tenant) -> ModelCatalog:
+    """Return what a workspace knows about models: the built-in facts, its own over them, and its endpoints."""
+    return _catalog(tenant, credential_rows(tenant=tenant))
 
 
 def models_available(tenant: Tenant) -> list[ModelInfo]:
     """Return the models this workspace can choose from; ``extractive`` is always the last.
 
-    Models of the operator's environment and of the workspace's own credentials, each once. A compatible server whose
-    models nobody named is asked for them, at most once a minute.
+    Models of the operator's environment, of the workspace's own credentials and those it has added, each once and
+    without what it hides. Compatible servers whose models nobody named are asked for them, at most once a minute. Two
+    queries.
     """
-    found = {info.id: info for info in configured_models(os.environ)}
-    extractive = found.pop(EXTRACTIVE)
-    settings = environment_settings("compatible", os.environ)
-    if settings is not None and not os.environ.get("GROUNDWORK_COMPATIBLE_MODELS", "").strip():
-        for name in _remote_models(settings["base_url"], settings["api_key"]):
-            info = model_info("compatible", name)
-            found[info.id] = info
-    for row in ProviderCredential.objects.filter(tenant=tenant, is_enabled=True).order_by(
-        "provider"
-    ):
-        for name in _credential_models(tenant, row):
-            info = model_info(row.provider, name)
-            found.setdefault(info.id, info)
-    return [*found.values(), replace(extractive, label=EXTRACTIVE_LABEL)]
+    return models_and_catalog(tenant)[0]
+
+
+def models_and_catalog(tenant: Tenant) -> tuple[list[ModelInfo], ModelCatalog]:
+    """Return what ``models_available`` and ``catalog_for`` do, by the same two queries."""
+    rows = credential_rows(tenant=tenant)
+    entries = model_entry_rows(tenant=tenant)
+    catalog = _catalog(tenant, rows, entries)
+    own = {(row.provider, row.endpoint): row for row in rows if row.is_enabled}
+    offered = {info.id: info for info in configured_models(os.environ, catalog)}
+    extractive = offered.pop(EXTRACTIVE)
+    if ("compatible", "") in own:  # Their server is the workspace's now.
+        offered = {k: info for k, info in offered.items() if info.provider != "compatible"}
+    for name in _offered_names(tenant, own):
+        try:
+            info = catalog.get_model_info(name)
+        except ConfigurationError as error:
+            log.warning("model_name_unusable", tenant=tenant.pk, name=name, error=error.message)
+            continue
+        offered.setdefault(info.id, info)
+    for entry in entries:
+        if (added := _added(catalog, entry, own)) is not None:
+            offered.setdefault(added.id, added)
+    found = [info for info in offered.values() if not catalog.is_hidden(info.id)]
+    return [*found, replace(extractive, label=EXTRACTIVE_LABEL)], catalog
 
 
 def model_label(model: str) -> str:
     """Return how to show a model by its routing name."""
     try:
-        info = model_info(*parse_model(model))
+        info = get_model_info(model)
     except ConfigurationError:
         return model
     return EXTRACTIVE_LABEL if info.id == EXTRACTIVE else info.label
@@ -90,21 +129,33 @@ def is_extractive(model: str) -> bool:
     return model.partition("/")[0] == EXTRACTIVE
 
 
-def provider_for(tenant: Tenant, model: str) -> Provider:
+def provider_for(tenant: Tenant, model: str) -> TenantProvider:
     """Return an adapter for a model, with the workspace's credential or else the operator's.
+
+    It asks by the workspace's facts about the model; one that the workspace states to have no tools is asked through
+    the planner and executor.
 
     Raises:
         Invalid: ``model`` names none.
-        Conflict: ``model_unavailable``, nobody has given a key for its provider; or the stored one cannot be read.
+        Conflict: ``model_unavailable``, nobody has given a key for its provider, or the workspace has switched it off;
+            or the stored key cannot be read.
     """
+    rows = credential_rows(tenant=tenant)
+    catalog = _catalog(tenant, rows)
     try:
-        name, _ = parse_model(model)
-        settings = dict(_settings(tenant, name))
-        if name not in _LOCAL:
-            settings["http_client"] = _http_client()
-        return make_provider(name, **settings)
+        info = catalog.get_model_info(model)
+        if catalog.is_hidden(info.id):
+            raise Conflict(
+                "model_unavailable",
+                f"The model {info.label} is switched off in this workspace. Choose another one.",
+            )
+        settings = dict(_settings(rows, catalog.route(info.id)))
+        adapter = make_provider(info.provider, **settings)
     except ConfigurationError as error:
         raise Invalid("unknown_model", error.message) from error
+    if not info.profile.tools and info.is_language_model:
+        adapter = PlannerExecutor(adapter)
+    return TenantProvider(adapter, info)
 
 
 @cache
@@ -115,11 +166,11 @@ def _tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _http_client() -> httpx2.AsyncClient:
+def _http_client(*, follow_redirects: bool = True) -> httpx2.AsyncClient:
     """Return a client for one run, which the adapter closes with it."""
     import httpx2
 
-    return httpx2.AsyncClient(verify=_tls(), follow_redirects=True)
+    return httpx2.AsyncClient(verify=_tls(), follow_redirects=follow_redirects)
 
 
 def providers_preload() -> None:
@@ -127,76 +178,106 @@ def providers_preload() -> None:
 
     For processes that answer questions, once they are up: an SDK takes up to two seconds and 80 MB.
     """
-    for name in {info.provider for info in configured_models(os.environ)} - _LOCAL:
+    for name in {info.provider for info in configured_models(os.environ)} - LOCAL_PROVIDERS:
         settings = environment_settings(name, os.environ)
         if settings is not None:
             make_provider(name, **{**settings, "http_client": _http_client()})
 
 
-def _settings(tenant: Tenant, name: str) -> Mapping[str, Any]:
-    if name == EXTRACTIVE:
+def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]:
+    """Return the arguments of ``make_provider`` for a route."""
+    if route.provider in LOCAL_PROVIDERS:
         return {}
-    credential = credential_for(tenant=tenant, provider=name)
-    if credential is not None:
-        own: dict[str, Any] = {"api_key": credential.secret.reveal()}
-        if credential.base_url:
-            own["base_url"] = credential.base_url
-        return own
-    settings = environment_settings(name, os.environ)
+    row = next(
+        (r for r in rows if (r.provider, r.endpoint) == (route.provider, route.endpoint)), None
+    )
+    if row is not None and row.is_enabled:
+        own: dict[str, Any] = {"api_key": credential_open(row).secret.reveal()}
+        if row.base_url:
+            # A server that a workspace names must not lead this one to an address the workspace could not name.
+            own |= {
+                "base_url": row.base_url,
+                "http_client": _http_client(follow_redirects=False),
+            }
+            return own
+        return own | {"http_client": _http_client()}
+    settings = None if route.endpoint else environment_settings(route.provider, os.environ)
     if settings is None:
+        what = f"the endpoint {route.endpoint}" if route.endpoint else f"{route.provider} models"
         raise Conflict(
             "model_unavailable",
-            f"There is no key for {name} models. Add one under Settings, Models, or choose another model.",
+            f"There is no key for {what}. Add one under Settings, Models, or choose another model.",
         )
-    return settings
+    return {**settings, "http_client": _http_client()}
 
 
-def _credential_models(tenant: Tenant, row: ProviderCredential) -> tuple[str, ...]:
-    if row.model_names:
-        return tuple(row.model_names)
-    if row.provider != "compatible":
-        return tuple(DEFAULT_MODELS.get(row.provider, ()))
-    credential = credential_for(tenant=tenant, provider=row.provider)
-    if credential is None or not credential.base_url:
-        return ()
-    return _remote_models(credential.base_url, credential.secret.reveal())
-
-
-def _remote_models(base_url: str, api_key: str) -> tuple[str, ...]:
-    """Return what a compatible server offers; an unreachable one keeps its last answer and is asked again later."""
-    now = time.monotonic()
-    with _remote_lock:
-        known = _remote.get(base_url)
-        if known is not None and now - known.asked_at < REMOTE_TTL_S:
-            return known.names
-        # Whoever comes meanwhile gets the old answer instead of waiting too.
-        _remote[base_url] = _Remote(known.names if known else (), now)
-    try:
-        names = tuple(_ask(base_url, api_key))
-    except ToolloopError as error:
-        log.warning("models_not_listed", base_url=base_url, error=str(error))
-        return known.names if known else ()
-    with _remote_lock:
-        _remote[base_url] = _Remote(names, now)
-    return names
-
-
-def _ask(base_url: str, api_key: str) -> list[str]:
-    """Ask from a thread of its own: the caller may run inside an event loop already."""
-    answer: list[list[str]] = []
-    problem: list[BaseException] = []
-
-    def work() -> None:
+def _catalog(
+    tenant: Tenant,
+    rows: list[ProviderCredential],
+    entries: list[ModelEntry] | None = None,
+) -> ModelCatalog:
+    endpoints = {row.endpoint for row in rows if row.endpoint}  # Disabled ones keep their names.
+    overrides = []
+    for entry in model_entry_rows(tenant=tenant) if entries is None else entries:
         try:
-            answer.append(
-                asyncio.run(list_remote_models(base_url, api_key, timeout_s=REMOTE_TIMEOUT_S))
-            )
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            problem.append(error)
+            override = _override(entry)
+            ModelCatalog([override], endpoints=endpoints)
+        except (ConfigurationError, TypeError, AttributeError) as error:
+            # Written past the service, or before a rule changed: the built-in facts hold.
+            log.warning("model_entry_unusable", tenant=tenant.pk, entry=entry.pk, error=str(error))
+            continue
+        overrides.append(override)
+    return ModelCatalog(overrides, endpoints=endpoints)
 
-    thread = threading.Thread(target=work, name="list-models", daemon=True)
-    thread.start()
-    thread.join()
-    if problem:
-        raise problem[0]
-    return answer[0]
+
+def _override(entry: ModelEntry) -> ModelOverride:
+    prices = None if entry.prices is None else tuple(Prices(**tier) for tier in entry.prices)
+    return ModelOverride(
+        name=entry.name,
+        label=entry.label,
+        is_hidden=not entry.is_enabled,
+        context_window=entry.context_window,
+        max_output_tokens=entry.max_output_tokens,
+        prices=prices,
+        capabilities=entry.capabilities,
+    )
+
+
+def _offered_names(tenant: Tenant, own: Mapping[tuple[str, str], ProviderCredential]) -> list[str]:
+    """Return routing names of what the workspace's credentials, and servers that were asked, offer."""
+    names: list[str] = []
+    ask: list[Server] = []
+    settings = None if ("compatible", "") in own else environment_settings("compatible", os.environ)
+    if settings is not None and not os.environ.get("GROUNDWORK_COMPATIBLE_MODELS", "").strip():
+        ask.append(Server(0, _prefix("compatible", ""), settings["base_url"], settings["api_key"]))
+    for (provider, endpoint), row in own.items():
+        prefix = _prefix(provider, endpoint)
+        if row.model_names or provider != "compatible":
+            models = row.model_names or DEFAULT_MODELS.get(provider, ())
+            names += [f"{prefix}/{model}" for model in models]
+        elif row.base_url:
+            key = credential_open(row).secret.reveal()
+            ask.append(Server(tenant.pk, prefix, row.base_url, key))
+    return names + remote_models.names(ask)
+
+
+def _prefix(provider: str, endpoint: str) -> str:
+    """Return what stands before a bare model name, so that the name cannot be taken for an endpoint's."""
+    return f"{provider}/{endpoint or DEFAULT_ENDPOINT}" if provider == "compatible" else provider
+
+
+def _added(
+    catalog: ModelCatalog,
+    entry: ModelEntry,
+    own: Mapping[tuple[str, str], ProviderCredential],
+) -> ModelInfo | None:
+    """Return the model of an entry, None when nobody has given a key for it."""
+    try:
+        info = catalog.get_model_info(entry.name)
+    except ConfigurationError:
+        return None  # ``_catalog`` has logged it.
+    if (info.provider, info.endpoint) in own:
+        return info
+    if info.endpoint or environment_settings(info.provider, os.environ) is None:
+        return None
+    return info

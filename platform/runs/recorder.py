@@ -1,52 +1,25 @@
-"""Write a run's events: text deltas coalesced, each flush one statement, nothing written once the job is lost.
-
-The fence is in the statement itself: the job must still be held by this worker in this attempt, and the run's
-``last_seq`` must be what this recorder left it at. A worker that takes the run over always writes an event first
-(``step_reset``), so a late statement of the old one finds another ``last_seq`` and writes nothing.
-"""
+"""Write a run's events and journal: coalesced, each flush one fenced statement, nothing once the job is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from jobs.context import JobContext, LeaseLost
-from jobs.notify import CHANNEL
+from jobs.context import JobContext
 from runs.storable import json_storable
 from runs.transcript import TEXT, Transcript
+from runs.writes import Batch, batch_write
 
 FLUSH_S = 0.08
 FLUSH_CHARS = 2048
 
-# synchronous_commit is off for deltas: a crash of the whole database may cost the last of them, and the run's resume
-# resets the step they belong to. Anything later that is durable makes them durable too (the log is sequential).
-_WRITE = """
-WITH mine AS (
-    UPDATE runs_run SET last_seq = last_seq + %(count)s
-    WHERE id = %(run)s AND last_seq = %(seq)s AND EXISTS (
-        SELECT 1 FROM jobs_job WHERE id = %(job)s AND worker = %(worker)s
-        AND attempts = %(attempt)s AND status = 'running')
-    RETURNING id, tenant_id, stop_requested_at IS NOT NULL AS stop
-), written AS (
-    INSERT INTO runs_runevent (tenant_id, run_id, seq, kind, data)
-    SELECT mine.tenant_id, mine.id, %(seq)s + e.place, e.item->>0, e.item->1
-    FROM mine, jsonb_array_elements(%(events)s::jsonb) WITH ORDINALITY AS e(item, place)
-)
-SELECT stop, pg_notify(%(channel)s, %(payload)s),
-    CASE WHEN NOT %(durable)s THEN set_config('synchronous_commit', 'off', true) END
-FROM mine
-"""
-
-Event = tuple[str, dict[str, Any]]
-
 
 class Recorder:
-    """Records the events of one attempt at a run; belongs to one event loop.
+    """Records one attempt at a run; belongs to one event loop.
 
     Args:
         ctx: the job that carries the run.
@@ -65,16 +38,17 @@ class Recorder:
         self.transcript = transcript
         self.error: BaseException | None = None
         self._written = transcript.seq
-        self._pending: list[Event] = []
+        self._pending = Batch()
         self._size = 0
         self._flushed_at = 0.0
-        self._dirty, self._full = asyncio.Event(), asyncio.Event()
+        self._due = 0.0
+        self._dirty, self._now = asyncio.Event(), asyncio.Event()
         self._lock = asyncio.Lock()
         self._pump_task: asyncio.Task[None] | None = None
         self._closed = False
 
     def open(self) -> None:
-        """Start writing deltas in the background."""
+        """Start writing in the background what nobody waits for."""
         self._pump_task = asyncio.create_task(self._pump(), name=f"recorder-{self._run_id}")
 
     async def close(self) -> None:
@@ -82,14 +56,14 @@ class Recorder:
         # Never cancelled: a statement that goes on in its thread would race with the next one.
         self._closed = True
         self._dirty.set()
-        self._full.set()
+        self._now.set()
         if self._pump_task is not None:
             await self._pump_task
 
     def add(self, kind: str, data: dict[str, Any]) -> None:
         """Add an event that is written with the next delta or journal entry."""
-        self._pending.append((kind, json_storable(data)))
-        self.transcript.apply(self.transcript.seq + 1, *self._pending[-1])
+        self._pending.events.append((kind, json_storable(data)))
+        self.transcript.apply(self.transcript.seq + 1, *self._pending.events[-1])
 
     def step_begins(self) -> None:
         """Let the next delta go out at once, whenever the last one did."""
@@ -97,7 +71,8 @@ class Recorder:
 
     def delta(self, kind: str, step: int, text: str) -> None:
         """Add streamed text: the first of a step is written at once, later ones together."""
-        last = self._pending[-1] if self._pending else None
+        events = self._pending.events
+        last = events[-1] if events else None
         if last is not None and last[0] == kind and last[1]["step"] == step:
             clean = json_storable(text)
             last[1]["text"] += clean
@@ -109,30 +84,56 @@ class Recorder:
         else:
             self.add(kind, {"step": step, "text": text})
         self._size += len(text)
-        self._dirty.set()
-        if self._size >= FLUSH_CHARS:
-            self._full.set()
+        self._wake(self._flushed_at + FLUSH_S)
+        if not self._flushed_at or self._size >= FLUSH_CHARS:
+            self._now.set()
 
-    async def flush(self, *, also: Callable[[], None] | None = None, durable: bool = False) -> None:
-        """Write what is pending, and in the same transaction what ``also`` writes.
+    def step_keep(self, index: int, turn: dict[str, Any]) -> None:
+        """Keep a finished turn; see ``call_keep`` for when it is written."""
+        self._pending.steps.append((index, json_storable(turn)))
+        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+
+    def usage_keep(self, columns: dict[str, Any]) -> None:
+        """Keep what a request used; what is kept in the same moment is written in one transaction with it."""
+        self._pending.usage.append(columns)
+        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+
+    def call_keep(self, call: dict[str, Any]) -> None:
+        """Keep a tool call as it stands now (the columns of its row).
+
+        Written soon, or with whatever is flushed before that. Who relies on it (a call that must not run twice) flushes.
+        """
+        self._pending.calls[call["step"], call["call_id"]] = call
+        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+
+    async def flush(self, *, durable: bool = False) -> None:
+        """Write what is pending.
 
         Args:
-            also: runs in a database thread, before the events are written.
             durable: wait until the commit is on disk.
 
         Raises:
             LeaseLost: another worker has the job, or it ended; nothing was written.
         """
         async with self._lock:
-            events, first = self._take()
-            if not events and also is None:
+            if not self._pending:
                 return
-            stop = await self._ctx.in_db(self._write, events, first, also, durable)
-            if stop:
+            batch, first = self._take()
+            if await self._ctx.in_db(self._write, batch, first, durable):
                 self._stop.set()
 
-    async def finish(self, kind: str, data: dict[str, Any], also: Callable[[], None]) -> None:
-        """Write the rest with the run's last event, and what ``also`` writes after it, in one durable transaction.
+    async def finish(
+        self,
+        kind: str,
+        data: dict[str, Any],
+        also: Callable[[bool], None],
+        before: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        """Write the rest with this attempt's last event and end the job, in one durable transaction.
+
+        Args:
+            also: writes the caller's rows when the rest is written; told whether somebody has asked the run to stop.
+            before: writes rows that the event must name; what it returns is added to the event's data.
 
         Raises:
             LeaseLost: another worker has the job, or it ended; nothing was written.
@@ -140,76 +141,51 @@ class Recorder:
         await self.close()
         async with self._lock:
             self.add(kind, data)
-            events, first = self._take()
-            await self._ctx.in_db(self._write_last, events, first, also)
+            batch, first = self._take()
+            await self._ctx.in_db(self._write_last, batch, first, also, before)
 
-    def _take(self) -> tuple[list[Event], int]:
+    def _wake(self, due: float) -> None:
+        self._due = min(self._due, due) if self._dirty.is_set() else due
+        self._dirty.set()
+
+    def _take(self) -> tuple[Batch, int]:
         """Take what is pending, with the number of the last event before it."""
-        events, self._pending, self._size = self._pending, [], 0
+        batch, self._pending, self._size = self._pending, Batch(), 0
         self._dirty.clear()
-        self._full.clear()
+        self._now.clear()
         self._flushed_at = asyncio.get_running_loop().time()
         first = self._written
-        self._written += len(events)
-        return events, first
+        self._written += len(batch.events)
+        return batch, first
 
     async def _pump(self) -> None:
         loop = asyncio.get_running_loop()
         try:
             while not self._closed:
                 await self._dirty.wait()
-                pause = self._flushed_at + FLUSH_S - loop.time()
-                if self._flushed_at and pause > 0 and not self._closed:
+                pause = self._due - loop.time()
+                if pause > 0 and not self._closed:
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._full.wait(), pause)
-                if not self._closed:
+                        await asyncio.wait_for(self._now.wait(), pause)
+                if self._dirty.is_set() and not self._closed:
                     await self.flush()
         except Exception as error:  # noqa: BLE001 - raised again by the run, which is told to stop
             self.error = error
             self._stop.set()
 
-    def _write(
-        self,
-        events: list[Event],
-        first: int,
-        also: Callable[[], None] | None,
-        durable: bool,
-    ) -> bool:
-        if also is None:
-            return self._statement(events, first, durable)
-        with transaction.atomic():
-            # The fence first: it locks the run's row, and nothing is written when the job is lost.
-            stop = self._statement(events, first, durable)
-            also()
-        return stop
+    def _write(self, batch: Batch, first: int, durable: bool) -> bool:
+        return batch_write(self._ctx, self._run_id, batch, first, durable=durable)
 
-    def _write_last(self, events: list[Event], first: int, also: Callable[[], None]) -> None:
+    def _write_last(
+        self,
+        batch: Batch,
+        first: int,
+        also: Callable[[bool], None],
+        before: Callable[[], dict[str, Any]] | None,
+    ) -> None:
         with transaction.atomic():
             self._ctx.hold()  # job before run, the order in which everybody locks them
-            self._statement(events, first, True)
-            also()
-
-    def _statement(self, events: list[Event], first: int, durable: bool) -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _WRITE,
-                {
-                    "count": len(events),
-                    "run": self._run_id,
-                    "seq": first,
-                    "job": self._ctx.job_id,
-                    "worker": self._ctx.worker,
-                    "attempt": self._ctx.attempt,
-                    "events": json.dumps(events),
-                    "channel": CHANNEL,
-                    "payload": f"{self._ctx.tenant_id}:run:{self._run_id} {first + len(events)}",
-                    "durable": durable,
-                },
-            )
-            row = cursor.fetchone()
-        if row is None:
-            self._ctx.lost.set()
-            raise LeaseLost(
-                f"run {self._run_id}: job {self._ctx.job_id} is no longer held by {self._ctx.worker}"
-            )
-        return bool(row[0])
+            if before is not None:
+                batch.events[-1][1].update(json_storable(before()))
+            also(batch_write(self._ctx, self._run_id, batch, first, durable=True))
+            self._ctx.complete()

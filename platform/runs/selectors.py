@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 from basics.errors import Missing
-from runs.models import Run, RunEvent, ToolCall
+from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, ToolCall
 from runs.transcript import Transcript, transcript_of
 from tenancy.actors import Actor
 
@@ -58,3 +58,20 @@ def run_get(*, actor: Actor, pk: int) -> Run:
     if run is None:
         raise Missing("run")
     return run
+
+
+def decision_list(run: Run) -> list[PendingDecision]:
+    """Return what a run waits for, in the order of its calls; nothing when it is not parked."""
+    if run.status != RunStatus.PARKED:
+        return []
+    rows = PendingDecision.objects.filter(
+        tenant_id=run.tenant_id, run=run, status=DecisionStatus.PENDING
+    )
+    return list(rows.order_by("pk"))
+
+
+def decision_pages(*, actor: Actor, run: Run) -> QuerySet[PendingDecision]:
+    """Return everything that one of the actor's own runs has waited for, the newest first."""
+    own = run_get(actor=actor, pk=run.pk)
+    rows: QuerySet[PendingDecision] = PendingDecision.objects.visible_to(actor).filter(run=own)
+    return rows.order_by("-pk")

@@ -170,7 +170,8 @@ async def events_follow(
 async def _has_ended(tenant_id: int, run_id: int) -> bool:
     """Tell whether there is nothing to wait for: the run is over, or gone."""
     rows = await rows_read(
-        tenant_id, "SELECT status IN ('queued', 'running') AS active FROM runs_run WHERE id = %s",
+        tenant_id,
+        "SELECT status IN ('queued', 'running', 'parked') AS active FROM runs_run WHERE id = %s",
         (run_id,),
     )  # fmt: skip
     return not rows or not rows[0]["active"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Phase = Literal["queued", "thinking", "tools", "writing", "finished"]
+Phase = Literal["queued", "thinking", "tools", "writing", "parked", "finished"]
 
 STEP_STARTED = "step_started"
 STEP_RESET = "step_reset"
@@ -14,6 +14,9 @@ TEXT = "text"
 REASONING = "reasoning"
 TOOL_STARTED = "tool_started"
 TOOL_FINISHED = "tool_finished"
+TOOL_WAITING = "tool_waiting"
+PARKED = "parked"
+DECIDED = "decided"
 LIMIT = "limit"
 FINISHED = "finished"
 
@@ -34,12 +37,14 @@ class Transcript:
     Attributes:
         seq: number of the last event applied.
         running: names of tools that run, by (step, call id), in the order in which they started.
+        waiting: what is to be decided, by its id, as the ``parked`` event told it.
         finished: data of the ``finished`` event, None before it.
     """
 
     seq: int = 0
     steps: dict[int, StepText] = field(default_factory=dict)
     running: dict[tuple[int, str], str] = field(default_factory=dict)
+    waiting: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     phase: Phase = "queued"
     limit: Mapping[str, Any] | None = None
     finished: Mapping[str, Any] | None = None
@@ -66,13 +71,21 @@ class Transcript:
         elif kind == TOOL_STARTED:
             self.running[step, data["call_id"]] = data["name"]
             self.phase = "tools"
-        elif kind == TOOL_FINISHED:
+        elif kind in (TOOL_FINISHED, TOOL_WAITING):
             self.running.pop((step, data["call_id"]), None)
             self.phase = "tools" if self.running else "thinking"
+        elif kind == PARKED:
+            self.waiting = {waiting["id"]: waiting for waiting in data.get("pending", ())}
+            self.phase = "parked"
+        elif kind == DECIDED:
+            self.waiting.pop(data["id"], None)
+            if not self.waiting:
+                self.phase = "queued"
         elif kind == LIMIT:
             self.limit = data
         elif kind == FINISHED:
             self.finished = data
+            self.waiting = {}
             self.phase = "finished"
 
     @property

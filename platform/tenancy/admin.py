@@ -27,7 +27,9 @@ from tenancy.models import (
     AuditEvent,
     Invite,
     Membership,
+    ModelEntry,
     ProviderCredential,
+    RateLimit,
     Role,
     Tenant,
     User,
@@ -197,10 +199,12 @@ class ProviderCredentialAdmin(JournalAdmin):
     """Model credentials; entered in the portal. The key itself is never shown."""
 
     hidden_fields = frozenset({"secret_encrypted"})
-    list_display = ("provider", "label", "last_four", "base_url", "is_enabled", "updated_at")
+    list_display = (
+        "provider", "endpoint", "label", "last_four", "base_url", "is_enabled", "updated_at"
+    )  # fmt: skip
     list_filter = ("provider", "is_enabled")
-    search_fields = ("provider", "label", "base_url")
-    ordering = ("provider",)
+    search_fields = ("provider", "endpoint", "label", "base_url")
+    ordering = ("provider", "endpoint")
     actions = ("forget",)
 
     @admin.action(description="Forget the selected keys")
@@ -213,8 +217,45 @@ class ProviderCredentialAdmin(JournalAdmin):
                 tenant=row.tenant,
                 actor=admin_actor(request, row.tenant_id),
                 provider=row.provider,
+                endpoint=row.endpoint,
             ),
         )
+
+
+@admin.register(ModelEntry)
+class ModelEntryAdmin(JournalAdmin):
+    """What workspaces state about models; entered in the portal, under Settings, Models."""
+
+    list_display = (
+        "name", "label", "is_enabled", "context_window", "max_output_tokens", "updated_at"
+    )  # fmt: skip
+    list_filter = ("is_enabled",)
+    search_fields = ("name", "label")
+    ordering = ("name",)
+    actions = ("forget",)
+
+    @admin.action(description="Forget what is stated about the selected models")
+    def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        _each(
+            self,
+            request,
+            queryset,
+            lambda row: services.model_entry_delete(
+                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), name=row.name
+            ),
+        )
+
+
+@admin.register(RateLimit)
+class RateLimitAdmin(TenantScopedAdmin):
+    """How many REST requests a workspace allows itself, its members and its keys."""
+
+    owner_may = frozenset({"view", "add", "change", "delete"})
+    list_display = ("kind", "user", "api_key", "per_minute", "burst")
+    list_filter = ("kind",)
+    list_select_related = ("user", "api_key")
+    autocomplete_fields = ("user", "api_key", "tenant")
+    ordering = ("kind", "pk")
 
 
 @admin.register(AuditEvent)

@@ -11,8 +11,14 @@ class TenancyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from tenancy import checks  # noqa: F401 - registers them
+        from tenancy import checks, rate_limits  # noqa: F401 - the first registers itself
+        from tenancy.walls import register_function
 
+        register_function(
+            rate_limits.SIGNATURE,
+            rate_limits.SQL,
+            tables=["tenancy_ratelimit", "tenancy_ratebucket"],
+        )
         post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.walls")
 
 

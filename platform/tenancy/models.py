@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 __all__ = [
     "SET_NULL",
     "ApiKey",
+    "AuditChain",
     "AuditEvent",
+    "IdempotentAnswer",
     "Invite",
     "Membership",
+    "ModelEntry",
     "ProviderCredential",
+    "RateBucket",
+    "RateLimit",
     "Role",
     "Tenant",
     "TenantForeignKey",
@@ -90,12 +95,14 @@ class TenantQuerySet(models.QuerySet[M]):
 class TenantModel(models.Model):
     """Base of every table that belongs to a tenant.
 
-    ``append_only`` tables get no UPDATE and DELETE rights for the application's role.
+    ``append_only`` tables get no UPDATE and DELETE rights for the application's role, ``read_only`` ones no INSERT
+    either: what stands in those, the database writes by itself.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
 
     append_only = False
+    read_only = False
 
     objects: Any = TenantQuerySet.as_manager()
 
@@ -172,9 +179,14 @@ class ApiKey(TenantModel):
 
 
 class ProviderCredential(TenantModel):
-    """A tenant's own key for a model provider, encrypted; never shown again."""
+    """A tenant's own key for a model provider, encrypted; never shown again.
+
+    ``endpoint`` tells several compatible servers apart and stands in the routing names of their models; "" is the
+    provider itself, or the default server.
+    """
 
     provider = models.CharField(max_length=20)
+    endpoint = models.CharField(max_length=30, blank=True, default="")
     label = models.CharField(max_length=80, blank=True)
     secret_encrypted = models.BinaryField()
     last_four = models.CharField(max_length=4, blank=True)
@@ -187,16 +199,71 @@ class ProviderCredential(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "provider"], name="credential_one_per_provider"
-            )
+                fields=["tenant", "provider", "endpoint"], name="credential_one_per_endpoint"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(endpoint="") | models.Q(provider="compatible"),
+                name="credential_endpoint_compatible",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.provider} key of {self.tenant}"
+        return f"{self.name} key of {self.tenant}"
+
+    @property
+    def name(self) -> str:
+        """The provider, with the endpoint where it has a name."""
+        return f"{self.provider}/{self.endpoint}" if self.endpoint else self.provider
+
+    @property
+    def purpose(self) -> str:
+        """What the stored key is bound to: one that is copied to another row cannot be read there."""
+        return f"credential:{self.name}"
+
+
+class ModelEntry(TenantModel):
+    """What a tenant states about a model: one more, or other facts about a known one. NULL and "" state nothing.
+
+    ``prices`` are tiers, each an object of USD per million tokens: ``input``, ``output``, ``cached_read``, ``cache_write``
+    (both may be null) and ``above_tokens``; an empty list says that the price is unknown. ``capabilities`` maps names to
+    true or false.
+    """
+
+    name = models.CharField(max_length=120, help_text="Routing name, for example openai/gpt-6-sol.")
+    label = models.CharField(max_length=80, blank=True)
+    is_enabled = models.BooleanField(default=True)
+    context_window = models.PositiveIntegerField(null=True, blank=True)
+    max_output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    prices = models.JSONField(null=True, blank=True)
+    capabilities = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "model entries"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name"], name="model_entry_one_per_name"),
+            models.CheckConstraint(
+                condition=models.Q(context_window__isnull=True) | models.Q(context_window__gt=0),
+                name="model_entry_window_positive",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(max_output_tokens__isnull=True)
+                | models.Q(max_output_tokens__gt=0),
+                name="model_entry_output_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or self.name
 
 
 class AuditEvent(TenantModel):
-    """What was done, by whom. Append-only: the application's role can neither change nor delete a row."""
+    """What was done, by whom. Append-only: the application's role can neither change nor delete a row.
+
+    ``seq``, ``previous_hash`` and ``hash`` chain the rows of a tenant. The database fills them in as the act commits
+    (migration 0003), so they are empty in the object that was created; ``tenancy.audit_chain`` verifies them.
+    """
 
     append_only = True
 
@@ -212,8 +279,14 @@ class AuditEvent(TenantModel):
     data = models.JSONField(default=dict)
     ip = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True)
+    seq = models.BigIntegerField(null=True, editable=False)
+    previous_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
+    hash = models.CharField(max_length=64, blank=True, default="", editable=False)
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "seq"], name="audit_one_per_seq"),
+        ]
         indexes = [
             models.Index(fields=["tenant", "-at"], name="audit_tenant_at"),
             models.Index(fields=["tenant", "object_type", "object_id"], name="audit_object"),
@@ -221,3 +294,104 @@ class AuditEvent(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.action} by {self.actor_name or self.actor_kind}"
+
+
+class AuditChain(TenantModel):
+    """The head of a tenant's audit chain: position and hash of its newest event. Written by the database alone."""
+
+    read_only = True
+
+    seq = models.BigIntegerField(default=0)
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant"], name="audit_chain_one_head")]
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.hash[:12]}"
+
+
+class IdempotentAnswer(TenantModel):
+    """The answer to a REST write that came with an ``Idempotency-Key``, for its repetitions; encrypted, it may hold secrets.
+
+    ``fingerprint`` is the SHA-256 of what was sent. A write that is under way has no row: it holds an advisory lock,
+    which dies with its connection.
+    """
+
+    caller = models.CharField(max_length=30)
+    route = models.CharField(max_length=150)
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField()
+    body_encrypted = models.BinaryField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "caller", "route", "key"], name="idempotent_answer_one_per_key"
+            ),
+        ]
+        indexes = [models.Index(fields=["expires_at"], name="idempotent_answer_expiry")]
+
+    def __str__(self) -> str:
+        return f"{self.route} of {self.caller}"
+
+
+class RateLimit(TenantModel):
+    """How many REST requests a workspace allows; without a row the operator's defaults hold (``tenancy.rate_limits``).
+
+    A limit for members or keys without a person or key is that of each of them.
+    """
+
+    class Kind(models.TextChoices):
+        MEMBER = "member", "a member"
+        KEY = "key", "an API key"
+        TENANT = "tenant", "the whole workspace"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    api_key = TenantForeignKey(ApiKey, null=True, blank=True, related_name="+")
+    per_minute = models.PositiveIntegerField(help_text="Requests a minute that are refilled.")
+    burst = models.PositiveIntegerField(help_text="Requests that may come at once.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "kind", "user", "api_key"],
+                nulls_distinct=False,
+                name="rate_limit_one_each",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(per_minute__gt=0, burst__gt=0), name="rate_limit_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="tenant", user=None, api_key=None)
+                | models.Q(kind="member", api_key=None)
+                | models.Q(kind="key", user=None),
+                name="rate_limit_subject_of_kind",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.per_minute} a minute for {self.api_key or self.user or self.get_kind_display()}"
+        )
+
+
+class RateBucket(TenantModel):
+    """What is left of a limit. Unlogged: spending a token waits for no disk; after a crash all buckets are full."""
+
+    subject = models.CharField(max_length=30)
+    tokens = models.FloatField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "subject"], name="rate_bucket_one_each")
+        ]
+
+    def __str__(self) -> str:
+        return self.subject

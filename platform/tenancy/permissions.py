@@ -23,6 +23,8 @@ _ADMIN = _MEMBER | {
     "key.manage",
     "credential.manage",
     "audit.read",
+    "tool.manage",
+    "webhook.manage",
 }
 _OWNER = _ADMIN | {"tenant.manage", "admin.site"}
 
@@ -43,7 +45,7 @@ def rank(role: str) -> int:
 
 
 # What an API key may be given. People's and keys' administration stays with people.
-KEY_SCOPES: frozenset[str] = _MEMBER | {"collection.delete", "audit.read"}
+KEY_SCOPES: frozenset[str] = _MEMBER | {"collection.delete", "audit.read", "webhook.manage"}
 
 
 def expand_scopes(scopes: list[str]) -> frozenset[str]:

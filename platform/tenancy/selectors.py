@@ -19,6 +19,7 @@ from tenancy.models import (
     AuditEvent,
     Invite,
     Membership,
+    ModelEntry,
     ProviderCredential,
     Role,
     Tenant,
@@ -40,6 +41,7 @@ class Credential:
     base_url: str
     model_names: tuple[str, ...]
     label: str
+    endpoint: str = ""
 
 
 def membership_find(*, user: User, slug: str) -> Membership | None:
@@ -188,31 +190,62 @@ def credential_list(*, actor: Actor) -> QuerySet[ProviderCredential]:
     """Return the workspace's provider credentials without their secrets."""
     actor.require("credential.manage")
     rows: QuerySet[ProviderCredential] = ProviderCredential.objects.visible_to(actor)
-    return rows.defer("secret_encrypted").order_by("provider")
+    return rows.defer("secret_encrypted").order_by("provider", "endpoint")
 
 
-def credential_for(*, tenant: Tenant, provider: str) -> Credential | None:
-    """Return the workspace's enabled credential of a provider, decrypted, or None.
+def credential_for(*, tenant: Tenant, provider: str, endpoint: str = "") -> Credential | None:
+    """Return the workspace's enabled credential of a provider or endpoint, decrypted, or None.
 
     Raises:
         Conflict: ``credential_unreadable``, it was stored under an encryption key that is gone.
     """
     with tenant_scope(tenant.pk):
         row = ProviderCredential.objects.filter(
-            tenant=tenant, provider=provider, is_enabled=True
+            tenant=tenant, provider=provider, endpoint=endpoint, is_enabled=True
         ).first()
-    if row is None:
-        return None
+    return None if row is None else credential_open(row)
+
+
+def credential_rows(*, tenant: Tenant) -> list[ProviderCredential]:
+    """Return all credentials of a workspace, disabled ones too, still encrypted; for what runs on its behalf."""
+    with tenant_scope(tenant.pk):
+        rows = ProviderCredential.objects.filter(tenant=tenant).order_by("provider", "endpoint")
+        return list(rows)
+
+
+def credential_open(row: ProviderCredential) -> Credential:
+    """Decrypt a stored credential.
+
+    Raises:
+        Conflict: ``credential_unreadable``, it was stored under an encryption key that is gone.
+    """
     try:
         secret = crypto.decrypt(
-            row.secret_encrypted, tenant_id=tenant.pk, purpose=f"credential:{provider}"
+            row.secret_encrypted,
+            tenant_id=row.tenant_id,
+            purpose=row.purpose,
         )
     except crypto.DecryptionError as error:
         raise Conflict(
             "credential_unreadable",
-            f"The stored {provider} key cannot be read any more. Enter it again under Settings, Models.",
+            f"The stored {row.provider} key cannot be read any more. Enter it again under Settings, Models.",
         ) from error
-    return Credential(provider, secret, row.base_url, tuple(row.model_names), row.label)
+    return Credential(
+        row.provider, secret, row.base_url, tuple(row.model_names), row.label, row.endpoint
+    )
+
+
+def model_entry_list(*, actor: Actor) -> QuerySet[ModelEntry]:
+    """Return what the workspace states about models, by name."""
+    actor.require("credential.manage")
+    rows: QuerySet[ModelEntry] = ModelEntry.objects.visible_to(actor)
+    return rows.order_by("name")
+
+
+def model_entry_rows(*, tenant: Tenant) -> list[ModelEntry]:
+    """Return what a workspace states about models; for what runs on its behalf."""
+    with tenant_scope(tenant.pk):
+        return list(ModelEntry.objects.filter(tenant=tenant).order_by("name"))
 
 
 def audit_list(

@@ -78,8 +78,7 @@ def raise_walls(connection: Any) -> None:
             for field in tenant_foreign_keys(model):
                 _bind(cursor, model, field)
         for model in walled:
-            rights = "SELECT, INSERT" if model.append_only else "SELECT, INSERT, UPDATE, DELETE"
-            _grant(cursor, [model._meta.db_table], rights)
+            _grant(cursor, [model._meta.db_table], _rights(model))
         _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
         _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
         for signature, (sql, tables) in _functions.items():
@@ -92,6 +91,12 @@ def raise_walls(connection: Any) -> None:
         cursor.execute(
             f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}"
         )
+
+
+def _rights(model: type[TenantModel]) -> str:
+    if model.read_only:
+        return "SELECT"
+    return "SELECT, INSERT" if model.append_only else "SELECT, INSERT, UPDATE, DELETE"
 
 
 def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> list[str]:

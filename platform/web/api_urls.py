@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from django.urls import path
 
+from web import api_webhooks
 from web.api import MembersView, MeView
 
 urlpatterns = [
     path("me", MeView.as_view(), name="me"),
     path("members", MembersView.as_view(), name="members-list"),
+    path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),
+    path("webhooks/<int:pk>", api_webhooks.WebhookView.as_view(), name="webhooks-detail"),
+    path("webhooks/<int:pk>/ping", api_webhooks.PingView.as_view(), name="webhooks-ping"),
+    path(
+        "webhooks/<int:pk>/deliveries",
+        api_webhooks.DeliveriesView.as_view(),
+        name="deliveries-list",
+    ),
+    path(
+        "webhooks/<int:pk>/deliveries/<int:delivery_pk>/redeliver",
+        api_webhooks.RedeliverView.as_view(),
+        name="deliveries-redeliver",
+    ),
 ]

@@ -7,6 +7,10 @@ class WebConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from jobs.registry import on_sweep
         from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
+        from web.sweeps import old_rows_sweep
+
+        on_sweep(old_rows_sweep)
 
         autodiscover_modules("palette")

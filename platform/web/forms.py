@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from basics.errors import DomainError
 from tenancy.actors import Actor
-from tenancy.models import Role, User
+from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
 from tenancy.services.credentials import PROVIDERS
+from tenancy.services.model_entries import CAPABILITIES
 
 
 def add_refusal(form: forms.BaseForm, error: DomainError) -> None:
@@ -86,6 +87,13 @@ class CredentialForm(forms.Form):
         help_text="Empty keeps the stored key.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
+    endpoint = forms.CharField(
+        label="Endpoint",
+        required=False,
+        max_length=30,
+        help_text="Only for a further compatible server: a short name that begins its models' names, as in "
+        "compatible/lab/model. Small letters, digits and hyphens.",
+    )
     base_url = forms.CharField(
         max_length=200,
         label="Address",
@@ -102,3 +110,113 @@ class CredentialForm(forms.Form):
     def names(self) -> list[str]:
         """Return the model names, in the order given."""
         return [n.strip() for n in self.cleaned_data["model_names"].split(",") if n.strip()]
+
+
+def _price(label: str, help_text: str = "") -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label,
+        required=False,
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        help_text=help_text,
+    )
+
+
+class ModelEntryForm(forms.Form):
+    """What a workspace states about a model. Prices are USD per million tokens."""
+
+    name = forms.CharField(
+        label="Model",
+        max_length=120,
+        help_text="With its provider, for example openai/gpt-6-sol or compatible/lab/llama3.",
+    )
+    label = forms.CharField(label="Shown as", required=False, max_length=80)
+    is_enabled = forms.BooleanField(label="Offer this model", required=False, initial=True)
+    context_window = forms.IntegerField(
+        label="Context window",
+        required=False,
+        min_value=1,
+        help_text="Tokens; empty keeps what is known.",
+    )
+    max_output_tokens = forms.IntegerField(
+        label="Longest answer", required=False, min_value=1, help_text="Tokens."
+    )
+    price_input = _price("Price of input", "USD per million tokens; empty keeps what is known.")
+    price_output = _price("Price of output")
+    price_cached_read = _price("Price of cached input", "Empty counts as input.")
+    price_cache_write = _price("Price of writing the cache", "Empty counts as input.")
+    tiers = forms.CharField(
+        label="Prices of long prompts",
+        required=False,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="A line each: tokens above which it applies, input, output, and if you like cached input and cache "
+        "writing. For example: 200000 4 15",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for key, label in CAPABILITIES.items():
+            self.fields[f"can_{key}"] = forms.ChoiceField(
+                label=label,
+                required=False,
+                choices=[("", "as known"), ("yes", "yes"), ("no", "no")],
+            )
+
+    def clean(self) -> dict[str, Any]:
+        """Gather the tiers as ``prices``: None when nothing is stated."""
+        data = super().clean() or self.cleaned_data
+        keys = ("input", "output", "cached_read", "cache_write")
+        base = {key: data.get(f"price_{key}") for key in keys}
+        stated = [key for key in keys if base[key] is not None]
+        data["prices"] = None
+        if not stated and not data.get("tiers"):
+            return data
+        for key in ("input", "output"):
+            if base[key] is None and f"price_{key}" not in self.errors:
+                self.add_error(f"price_{key}", "Prices need both this and the other one.")
+        data["prices"] = [{**base, "above_tokens": 0}, *self._tiers(data.get("tiers") or "")]
+        return data
+
+    def _tiers(self, text: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for line in filter(None, map(str.strip, text.splitlines())):
+            words = line.split()
+            try:
+                above = int(words[0])
+                prices = [None if word == "-" else float(word) for word in words[1:]]
+            except ValueError:
+                above, prices = 0, []
+            if not 2 <= len(prices) <= 4:
+                self.add_error("tiers", f"Not understood: {line[:80]}")
+                continue
+            prices += [None] * (4 - len(prices))
+            keys = ("input", "output", "cached_read", "cache_write")
+            found.append({**dict(zip(keys, prices, strict=True)), "above_tokens": above})
+        return found
+
+    def capabilities(self) -> dict[str, bool]:
+        """Return what is stated about capabilities, by name."""
+        said = {key: self.cleaned_data.get(f"can_{key}") for key in CAPABILITIES}
+        return {key: answer == "yes" for key, answer in said.items() if answer}
+
+    @staticmethod
+    def initial_of(entry: ModelEntry) -> dict[str, Any]:
+        """Return what the form shows of an entry."""
+        first, *others = entry.prices or [{}]
+        order = ("above_tokens", "input", "output", "cached_read", "cache_write")
+        lines = [
+            " ".join("-" if tier.get(key) is None else str(tier[key]) for key in order)
+            for tier in others
+        ]
+        return {
+            "name": entry.name,
+            "label": entry.label,
+            "is_enabled": entry.is_enabled,
+            "context_window": entry.context_window,
+            "max_output_tokens": entry.max_output_tokens,
+            **{f"price_{key}": first.get(key) for key in order[1:]},
+            "tiers": "\n".join(lines),
+            **{f"can_{key}": "yes" if has else "no" for key, has in entry.capabilities.items()},
+        }

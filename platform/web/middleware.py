@@ -13,7 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 
-from basics.errors import DomainError
+from basics.errors import DomainError, disk_full
 from tenancy.origin import origin_scope
 from web.errors import error_response
 
@@ -77,9 +77,8 @@ class _DomainErrors:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, DomainError):
-            return error_response(request, exception)
-        return None
+        refusal = exception if isinstance(exception, DomainError) else disk_full(exception)
+        return None if refusal is None else error_response(request, refusal)
 
 
 domain_errors = _DomainErrors

@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from apps.collections.models import Chunk, Collection, Document
+from apps.collections.models import (
+    Chunk,
+    ChunkRevision,
+    Collection,
+    CollectionSnapshot,
+    Document,
+    Import,
+    SearchCase,
+    SpaceSwap,
+)
 from apps.collections.services import collection_create, document_cancel, document_upload
 from apps.conversations.models import Turn
 from apps.conversations.services import conversation_create, turn_stop, turn_submit
@@ -20,6 +30,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast, make_cast
 from tests.servers import Stack, wait_for
+from webhooks.services import webhook_create
 
 
 @dataclass(frozen=True)
@@ -53,11 +64,19 @@ def api(cast: Cast, tmp_path: Path) -> Iterator[Api]:
         ids = _rows(cast)
         stack.start_worker()
         with tenant_scope(cast.tenant.pk):
-            waiting = Job.objects.filter(status__in=ACTIVE)
+            waiting = Job.objects.filter(status__in=ACTIVE).exclude(kind__startswith="webhooks.")
             wait_for(lambda: not waiting.exists(), 60, "the documents and the answer")
             chunk = Chunk.objects.filter(document=ids[""]["documents"]).first()
-        assert chunk is not None
-        ids[""]["chunks"] = chunk.pk
+            assert chunk is not None
+            said = {"text": chunk.text, "is_disabled": False}
+            change = ChunkRevision.objects.create(
+                tenant=cast.tenant,
+                chunk=chunk,
+                document_id=chunk.document_id,
+                before=said,
+                after=said,
+            )
+        ids[""] |= {"chunks": chunk.pk, "chunk-changes": change.pk}
         yield Api(stack.url, key, ids)
     finally:
         stack.stop()
@@ -72,9 +91,12 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
     def collection(name: str) -> Collection:
         return collection_create(**who, name=name)
 
-    def document(where: Collection, content: str) -> Document:
+    def document(where: Collection, content: str, name: str = "") -> Document:
         return document_upload(
-            **who, collection=where, name="lamps.txt", chunks=[content.encode()]
+            **who,
+            collection=where,
+            name=name or f"lamps-{uuid.uuid4().hex[:8]}.txt",
+            chunks=[content.encode()],
         ).document
 
     def turn() -> Turn:
@@ -83,12 +105,20 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             **who, conversation=conversation, text="The duty on lamps?", client_id=uuid.uuid4()
         )
 
+    def webhook() -> int:  # this name is public in form only, so that no ping leaves the machine
+        return webhook_create(**who, url="http://localhost/hook", events=["run.finished"])[0].pk
+
     with tenant_scope(cast.tenant.pk):
+        hook = webhook()
         first = collection("Tariffs")
         answered, stopped = turn(), turn()
         turn_stop(**who, turn=stopped)
         cancelled = document(first, text + "cancelled")
         document_cancel(**who, document=cancelled)
+        retired = document(first, text + "old", "versions.txt")
+        Document.objects.filter(pk=retired.pk).update(live_to=timezone.now())
+        document(first, text + "new", "versions.txt")
+        rows = _facts(cast, first)
         return {
             "": {
                 "collections": first.pk,
@@ -96,14 +126,37 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
                 "conversations": answered.conversation_id,
                 "turn_pk": answered.pk,
                 "runs": answered.run_id,
+                "webhooks": hook,
+                **rows,
             },
+            "POST /api/v1/documents/{id}/restore": {"documents": retired.pk},
+            "POST /api/v1/documents/{id}/reindex": {"documents": document(first, text + "i").pk},
+            "POST /api/v1/documents/{id}/move": {"documents": document(first, text + "m").pk},
+            "PUT /api/v1/documents/{id}/access": {"documents": document(first, text + "a").pk},
             "POST /api/v1/documents/{id}/retry": {"documents": document(first, "").pk},
             "POST /api/v1/documents/{id}/cancel": {"documents": cancelled.pk},
             "POST /api/v1/conversations/{id}/turns/{turn_pk}/retry": {
                 "conversations": stopped.conversation_id,
                 "turn_pk": stopped.pk,
             },
+            "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
             "DELETE /api/v1/conversations/{id}": {"conversations": turn().conversation_id},
         }
+
+
+def _facts(cast: Cast, collection: Collection) -> dict[str, int]:
+    """Make the rows that hang below a collection: a swap that has ended, an import, a snapshot, a case."""
+    shared: dict[str, Any] = {"tenant": cast.tenant, "collection": collection}
+    swap = SpaceSwap.objects.create(
+        **shared, from_space=collection.space, to_space=collection.space, status="dropped"
+    )
+    return {
+        "swaps": swap.pk,
+        "imports": Import.objects.create(
+            **shared, source="archive", name="a.zip", status="completed"
+        ).pk,
+        "snapshots": CollectionSnapshot.objects.create(**shared, name="First").pk,
+        "search-cases": SearchCase.objects.create(**shared, query="The duty on lamps?").pk,
+    }

@@ -33,7 +33,41 @@ CHECKS: list[Any] = [
     response_schema_conformance,
     response_headers_conformance,
 ]
-EXAMPLES = 25  # per operation and mode
+EXAMPLES = 15  # per operation and mode
+# Operations that a made-up request cannot carry out, and why; their own tests do.
+NOT_BY_CHANCE = {
+    "POST /api/v1/webhooks": "an address that may be called",
+    "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
+    "POST /api/v1/runs/{id}/decisions/{decision_pk}": "a run must wait for the decision",
+    "POST /api/v1/collections/{id}/swaps": "names an embedder",
+    "POST /api/v1/swaps/{id}": "a swap must be in the state for it",
+    "PUT /api/v1/document-types": "a set of rules",
+    "POST /api/v1/chunk-changes/{id}/restore": "a chunk must have been changed",
+    "POST /api/v1/collections/{id}/imports": "an archive, or an address that answers",
+    "POST /api/v1/imports/{id}/cancel": "an import must be under way",
+    "POST /api/v1/imports/{id}/retry": "an import must have failed",
+    "POST /api/v1/documents/{id}/reindex": "the version must be live still when its turn comes",
+    **dict.fromkeys(
+        (
+            "GET /api/v1/collections/{id}/files/syntax",
+            "GET /api/v1/collections/{id}/files/diff",
+            "GET /api/v1/collections/{id}/files/content",
+            "DELETE /api/v1/collections/{id}/files/content",
+            "POST /api/v1/collections/{id}/files/edit",
+            "POST /api/v1/collections/{id}/files/move",
+            "POST /api/v1/collections/{id}/files/redo",
+        ),
+        "names a file that is there, or a change that was undone",
+    ),
+    **dict.fromkeys(
+        (
+            "GET /api/v1/collections/{id}/git/diff",
+            "GET /api/v1/collections/{id}/git/log",
+            "GET /api/v1/collections/{id}/git/status",
+        ),
+        "the collection must hold a repository",
+    ),
+}
 ANSWER_S = 20
 
 
@@ -77,7 +111,7 @@ def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(
         print(f"{name:60} {status} x{count}  slowest {slowest[name]:.2f} s")  # noqa: T201
     assert not problems, "\n\n".join(f"{key}\n{text}" for key, text in problems.items())
     succeeded = {name.rsplit(" ", 1)[0] for (name, status) in statuses if status < 300}
-    missed = {operation.label for operation in operations} - succeeded
+    missed = {operation.label for operation in operations} - succeeded - set(NOT_BY_CHANCE)
     assert not missed, f"never answered with success, so hardly tested: {missed}"
 
 

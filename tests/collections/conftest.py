@@ -51,7 +51,7 @@ class WordEmbedder:
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     fake = WordEmbedder()
-    for module in ("pipeline", "search"):
+    for module in ("pipeline", "search.run", "spaces"):
         monkeypatch.setattr(
             f"apps.collections.{module}.embedder_for", lambda space, *, tenant: fake
         )

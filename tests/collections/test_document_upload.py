@@ -46,11 +46,20 @@ def test_same_bytes_are_one_document_when_uploaded_again(
     with tenant_scope(cast.tenant.pk):
         first = upload(cast, collection, "a.txt", b"hello")
         again = services.document_upload(
-            tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name="b.txt", chunks=[b"hel", b"lo"]
+            tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name="a.txt", chunks=[b"hel", b"lo"]
         )  # fmt: skip
         assert (again.document.pk, again.created) == (first.pk, False)
         assert Job.objects.count() == 1
     assert len(kept(storage)) == 1
+
+
+def test_another_name_is_another_document_when_the_bytes_are_the_same(
+    cast: Cast, collection: Collection, storage: Path
+) -> None:
+    with tenant_scope(cast.tenant.pk):
+        first, second = (upload(cast, collection, name, b"hello") for name in ("a.txt", "b.txt"))
+        assert (first.pk != second.pk, first.version, second.version) == (True, 1, 1)
+    assert len(kept(storage)) == 1  # the original is kept once
 
 
 def test_lost_original_comes_back_when_its_bytes_are_uploaded_again(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.collections import pipeline, selectors, services, terms
+from apps.collections import pipeline, pipeline_stage, selectors, services, terms
 from apps.collections.lexical import tf_weights
 from apps.collections.models import (
     Chunk,
@@ -106,7 +106,7 @@ def test_nothing_is_doubled_when_a_worker_dies_in_a_stage(
     """Die at the start of a stage, in its last transaction, or just after it was committed; then go on."""
     monkeypatch.setattr(pipeline, "EMBED_BATCH", 3)
     document = upload(cast, collection, "lamps.md", LONG)
-    real, real_advance = pipeline._STAGES[failing], pipeline._advance
+    real, real_advance = pipeline._STAGES[failing], pipeline_stage.stage_advance
     deaths: list[int] = []
 
     def dying(ctx: Any, row: Document) -> Document:
@@ -127,7 +127,7 @@ def test_nothing_is_doubled_when_a_worker_dies_in_a_stage(
             raise RuntimeError("killed")
 
     monkeypatch.setattr(pipeline, "_STAGES", {**pipeline._STAGES, failing: dying})
-    monkeypatch.setattr(pipeline, "_advance", dying_inside)
+    monkeypatch.setattr(pipeline, "stage_advance", dying_inside)
     first = attempt(document)
     if not (where == "after" and failing == Stage.INDEX):
         assert deaths

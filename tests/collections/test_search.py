@@ -44,7 +44,6 @@ def test_passage_comes_first_with_its_ranks(cast: Cast, collection: Collection) 
     assert "Pumps for liquids" in first.text
     row = Chunk.objects.get(pk=first.chunk_id)
     assert (first.headings, first.metadata) == (row.headings, row.metadata)
-    assert first.headings
     assert (first.document_id, first.document_name) == (document.pk, "lamps.md")
     assert (first.vector_rank, first.lexical_rank, first.exact_rank) == (1, 1, None)
     assert first.score == pytest.approx(2 / 11)
@@ -230,7 +229,7 @@ def test_words_still_work_and_it_is_said_when_the_embedder_fails(
     def fails(space, *, tenant):
         raise EmbeddingError("embedder_unavailable", "The provider is down.")
 
-    monkeypatch.setattr("apps.collections.search.embedder_for", fails)
+    monkeypatch.setattr("apps.collections.search.run.embedder_for", fails)
     result = ask(cast, [collection], "pumps from Brazil")
     assert "Pumps for liquids" in result.hits[0].text
     assert result.legs == ("lexical", "exact")
@@ -248,7 +247,7 @@ def test_search_is_one_statement(
 def test_identifier_that_stands_everywhere_identifies_nothing(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.collections.search.MAX_CHUNKS_PER_IDENTIFIER", 1)
+    monkeypatch.setattr("apps.collections.search.statement.MAX_CHUNKS_PER_IDENTIFIER", 1)
     ingest(cast, collection, "a.txt", b"In FY2022 the report names code 8539.50.00 once.")
     ingest(cast, collection, "b.txt", b"In FY2022 the other report names code 2204.10.00 once.")
     hits = ask(cast, [collection], "FY2022 8539.50.00", legs=("exact",)).hits

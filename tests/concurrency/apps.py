@@ -8,6 +8,7 @@ class ConcurrencyTestsConfig(AppConfig):
     label = "concurrency_tests"
 
     def ready(self) -> None:
-        from tests.concurrency import holds
+        from tests.concurrency import holds, programs
 
         holds.install()
+        programs.install()

@@ -9,17 +9,21 @@ from typing import Any
 
 import pytest
 
+from apps.tools.models import ToolGrant
+from apps.tools.services import grant_create
+from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
-from tests.concurrency import holds
+from tests.concurrency import holds, programs
 from tests.fake_provider import FakeProvider, running
 from tests.servers import Stack
 
-WORKERS = 9  # so that every point of the ingestion can be held at once, and one process stays free
+WORKERS = 10  # so that every point of the ingestion can be held at once, and one process stays free
 MAX_UPLOAD_MB = 110
 STREAMING = "fake-search1-words80-gap50"
 SENDING = "fake-search1-use_send_notice"
 LOOKING_UP = "fake-search1-use_look_up"
-MODELS = (STREAMING, SENDING, LOOKING_UP)
+SUMMARISING = "fake-points"
+MODELS = (STREAMING, SENDING, LOOKING_UP, SUMMARISING, programs.MODEL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,5 +72,15 @@ def site(
 
 @pytest.fixture
 def cast(site: Site, transactional_db: None) -> Cast:
-    """A fresh tenant whose rows the running product sees."""
-    return make_cast()
+    """A fresh tenant whose rows the running product sees; the tests' own tools may be called there."""
+    cast = make_cast()
+    with tenant_scope(cast.tenant.pk):
+        ToolGrant.objects.all().delete()
+        grant_create(
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            effect="allow",
+            target_kind="pattern",
+            target="*",
+        )
+    return cast

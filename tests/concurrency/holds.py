@@ -17,16 +17,24 @@ from toolloop.tools import Toolset, tool
 
 FOLDER = "TESTS_HOLD_FOLDER"
 POINTS = {
-    "store": "the original is hashed, nothing is written",
+    "fetch": "the original is hashed, nothing is written",
     "parse": "the reader child is alive and in the middle of its pages",
     "pages": "pages are written and not committed",
     "chunk": "chunks are written and not committed",
+    "summarise": "key points and links by rule are written and not committed",
     "embed": "one batch of vectors is committed, the next is not",
     "index": "lexical rows and statistics are written and not committed",
     "done": "document and job have ended, the queue does not know yet",
 }
+MODEL_POINTS = {
+    "model": "a model has answered about a window, its points are written and not committed",
+    "swap": "vectors of the space beside the live one are made and not written",
+}
 TOOL = "tool"  # in a call of ``send_notice`` or ``look_up``, which only these tests have
+IMPORT = "import"  # a file of this name is written and not committed; by the import's id
+HELD_FILE = "held.md"
 NOTICES = "notices"
+QUICK = "quick"
 _document = 0  # the one this process ingests; the cpu lane has one thread
 
 
@@ -38,7 +46,7 @@ class Holds:
 
     def arm(self, point: str, document: int) -> None:
         """Hold the document's ingestion (or the call about this number) at the point from now on, in every attempt."""
-        assert point in POINTS or point == TOOL
+        assert point in POINTS or point in MODEL_POINTS or point in (TOOL, IMPORT)
         self._marker(point, document).touch()
 
     def reached(self, point: str, document: int, seconds: float = 90) -> int:
@@ -53,6 +61,13 @@ class Holds:
         """Let go whoever stands at the point, and hold nobody there any more."""
         self._marker(point, document).unlink()
 
+    def quicken(self, *, is_quick: bool) -> None:
+        """Let embedders look at the first characters of a passage only: for thousands whose vectors do not matter."""
+        if is_quick:
+            (self.folder / QUICK).touch()
+        else:
+            (self.folder / QUICK).unlink()
+
     def notices(self) -> list[str]:
         """Return what the tools have done to the world, in order."""
         path = self.folder / NOTICES
@@ -66,17 +81,20 @@ def install() -> None:
     """Wrap the pipeline's steps in this process; without the environment variable do nothing."""
     if FOLDER not in os.environ:
         return
-    from apps.collections import files, pipeline, terms
+    from apps.collections import files, pipeline, services, summaries_model, terms
     from apps.conversations import tools
 
     tools.TOOLSET = Toolset([*tools.TOOLSET, send_notice, look_up])
     _wrap(pipeline, "document_ingest", _whole)
     _wrap(pipeline, "document_extract", _reading)
     _wrap(pipeline, "embedder_for", _embedding)
-    _wrap(files, "file_digest", _after("store"))
+    _wrap(files, "file_digest", _after("fetch"))
     _wrap(pipeline, "pages_write", _after("pages"))
     _wrap(pipeline, "chunks_write", _after("chunk"))
+    _wrap(pipeline, "summaries_write", _after("summarise"))
+    _wrap(summaries_model, "points_update", _after("model"))
     _wrap(terms, "document_index", _after("index"))
+    _wrap(services, "document_put", _bringing)
 
 
 @tool(side_effects=True, blocking=True)
@@ -157,25 +175,42 @@ def _reading(inner: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _embedding(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return _SecondBatch(inner(*args, **kwargs))
+def _bringing(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, path: str, **kwargs: Any) -> Any:
+        result = inner(*args, path=path, **kwargs)
+        batch = kwargs.get("batch")
+        if batch is not None and path.endswith(HELD_FILE):
+            _hold(IMPORT, batch.pk)
+        return result
 
     return call
 
 
-class _SecondBatch:
-    """An embedder that holds in its second batch."""
+def _embedding(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(space: Any, **kwargs: Any) -> Any:
+        from apps.collections.models import Document
 
-    def __init__(self, inner: Any) -> None:
-        self._inner, self._batches = inner, 0
+        live = Document.objects.values_list("collection__space_id", flat=True).get(pk=_document)
+        embedder = inner(space, **kwargs)
+        return _Holding(embedder, "embed", 2) if space.pk == live else _Holding(embedder, "swap", 1)
+
+    return call
+
+
+class _Holding:
+    """An embedder that holds after its n-th batch."""
+
+    def __init__(self, inner: Any, point: str, batch: int) -> None:
+        self._inner, self._point, self._batch, self._batches = inner, point, batch, 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def embed_documents(self, texts: Sequence[str], **kwargs: Any) -> Any:
+        if (Path(os.environ[FOLDER]) / QUICK).exists():
+            texts = [text[:16] for text in texts]
         vectors = self._inner.embed_documents(texts, **kwargs)
         self._batches += 1
-        if self._batches == 2:
-            _hold("embed")
+        if self._batches == self._batch:
+            _hold(self._point)
         return vectors

@@ -89,6 +89,11 @@ def apply(page: Node, html: str) -> None:
         target = page.find(partial.attrs["hx-target"].removeprefix("#"))
         assert target is not None, partial.attrs["hx-target"]
         swap, _, modifier = partial.attrs["hx-swap"].partition(" ")
+        if swap == "delete":
+            parent = page.parent_of(target)
+            assert parent is not None
+            parent.children.remove(target)
+            continue
         if swap == "innerHTML":
             target.children = partial.children
             continue

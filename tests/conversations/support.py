@@ -52,6 +52,7 @@ def make_library(
             tenant=cast.tenant,
             collection=collection,
             name=document,
+            path=uuid.uuid4().hex,
             media_type="text/plain",
             size=1,
             sha256=uuid.uuid4().hex * 2,

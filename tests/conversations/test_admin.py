@@ -7,8 +7,9 @@ from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from runs.models import RunEvent, RunStep, ToolCall
+from runs.models import PendingDecision, RunEvent, RunStep, ToolCall, UsageRecord
 from tenancy.models import User
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -30,6 +31,8 @@ def test_every_model_is_registered_that_says_something() -> None:
         "RunEvent",
         "RunStep",
         "ToolCall",
+        "PendingDecision",
+        "UsageRecord",
         "Conversation",
         "Turn",
         "Message",
@@ -45,6 +48,12 @@ def test_lists_and_pages_open_and_nothing_can_be_changed(cast: Cast, model: type
         RunStep.objects.create(**common, index=0, turn={})
         ToolCall.objects.create(**common, step=0, call_id="x", name="search_documents")
         RunEvent.objects.create(**common, seq=1, kind="text", data={"text": "<script>"})
+        PendingDecision.objects.create(
+            **common, step=0, call_id="x", name="send", kind="approval", expires_at=timezone.now()
+        )
+        UsageRecord.objects.create(
+            tenant=cast.tenant, run_id=turn.run_id, kind="turn", provider="p", model="m"
+        )
         turn.citations.create(tenant=cast.tenant, number=1, chunk_ref=1, document_name="d")
         pk = model.objects.latest("pk").pk  # type: ignore[attr-defined]
     boss = User.objects.create_superuser("boss@example.org", "secret-password")

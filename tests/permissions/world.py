@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
 from django.core.files.storage import default_storage
 from django.db import models
@@ -16,6 +17,7 @@ from pgvector import SparseVector
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from apps.collections.models import Document
+from tenancy.database.base import as_login_role
 from tenancy.models import Tenant, TenantModel, User
 from tenancy.scope import platform_scope
 from tests.factories import make_member, make_space, make_tenant, make_user
@@ -74,6 +76,7 @@ def _value(field: Any, number: int) -> Any:
         (models.BooleanField, False),
         (models.DateTimeField, timezone.now()),
         (models.JSONField, {}),
+        (ArrayField, []),
         (models.BinaryField, b"x"),
         (models.FloatField, 1.0),
         (models.IntegerField, number),
@@ -119,6 +122,8 @@ class Side:
                 given["status"] = "ready"
             if model._meta.label in {"conversations.Conversation", "runs.Run"}:
                 given["model"] = "extractive"
+            if model._meta.label == "tools.ToolGrant":
+                given["target"] = "some_tool"
             for field in model._meta.concrete_fields:
                 target: Any = field.related_model
                 if field.name == "user" and target is User:
@@ -126,8 +131,18 @@ class Side:
                 is_row = isinstance(field, models.ForeignKey) and issubclass(target, TenantModel)
                 if is_row and (not field.null or field.name in {"chunk", "document"}):
                     given[field.name] = self._make(target, role)
+            if model._meta.label == "collections.ChunkLink":
+                given["target"] = make_row(
+                    apps.get_model("collections.Chunk"),
+                    self.tenant,
+                    self.user(role),
+                    **{n: getattr(given["chunk"], n) for n in ("collection", "document")},
+                )
             if model._meta.label == "tenancy.Membership":
                 self._rows[key] = make_member(self.tenant, "viewer", make_user())
+            elif getattr(model, "read_only", False):  # written by the database alone
+                with as_login_role():
+                    self._rows[key] = make_row(model, self.tenant, self.user(role), **given)
             else:
                 self._rows[key] = make_row(model, self.tenant, self.user(role), **given)
         return self._rows[key]

@@ -13,11 +13,17 @@ from django.utils import timezone
 
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
+from jobs.registry import job as job_kind
 from runs.models import Run, RunEvent
 from runs.services import run_create
 from runs.transcript import Transcript, transcript_of
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+
+
+@job_kind("test.run", lane="loop")
+async def run_nothing(ctx: JobContext, **payload: Any) -> None:
+    """The kind of these runs' jobs; tests do their work themselves."""
 
 
 def make_run(cast: Cast, model: str = "scripted/test", kind: str = "test.run") -> tuple[Run, Job]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from basics.errors import Conflict, Invalid
-from runs import providers
+from runs import remote_models
 from runs.providers import model_label, models_available, provider_for
 from tenancy.scope import tenant_scope
 from tenancy.services import credential_set
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GROUNDWORK_COMPATIBLE_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    providers._remote.clear()
+    remote_models._known.clear()
 
 
 def ids(cast: Cast) -> list[str]:
@@ -79,11 +79,11 @@ def test_compatible_server_is_asked_once_a_minute_and_may_be_away(
             raise answer
         return list(answer)
 
-    monkeypatch.setattr(providers, "list_remote_models", listed)
+    monkeypatch.setattr(remote_models, "list_remote_models", listed)
     expected = ["compatible/llama", "compatible/qwen", "extractive"]
     assert ids(cast) == expected
     assert ids(cast) == expected
     assert len(asked) == 1
-    monkeypatch.setattr(providers, "REMOTE_TTL_S", 0.0)
+    monkeypatch.setattr(remote_models, "TTL_S", 0.0)
     assert ids(cast) == expected  # away: the last answer still holds
     assert len(asked) == 2

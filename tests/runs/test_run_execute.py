@@ -11,9 +11,7 @@ from asgiref.sync import sync_to_async
 
 from jobs.context import JobContext, LeaseLost
 from jobs.models import Job, JobStatus
-from runs import recorder as recorder_module
-from runs.models import Run, RunStatus, RunStep, ToolCall, ToolCallStatus
-from runs.recorder import Recorder
+from runs.models import Run, RunStatus
 from runs.services import run_execute, run_stop
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -26,10 +24,6 @@ from toolloop.tools import Toolset, tool
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HISTORY = [UserMessage("What is the duty?")]
-
-
-class Killed(BaseException):
-    """The process dies here: nothing after it runs."""
 
 
 class World:
@@ -131,85 +125,6 @@ async def test_nothing_is_done_when_the_run_has_ended(cast: Cast, lane_threads: 
     assert await execute(again, run, script(), world.tools()) is None
     assert await sync_to_async(events_of)(run) == before
     assert world.sent == 1
-
-
-async def _kill_points(
-    cast: Cast, lane: Executor, monkeypatch: pytest.MonkeyPatch, when: str
-) -> int:
-    """Kill the worker at each write in turn, before or after it is committed; resume; return how many there were."""
-    write = Recorder._write
-    write_last = Recorder._write_last
-    point = 0
-    while True:
-        run, job = await sync_to_async(make_run)(cast)
-        world, count, dead = World(), 0, False
-
-        def guarded(original: Any, point: int = point) -> Any:
-            def method(self: Recorder, *args: Any) -> Any:
-                nonlocal count, dead
-                if dead:
-                    raise Killed  # a dead process writes nothing, whatever task it had
-                if count == point and when == "before":
-                    dead = True
-                    raise Killed
-                count += 1
-                value = original(self, *args)
-                if count == point + 1 and when == "after":
-                    dead = True
-                    raise Killed
-                return value
-
-            return method
-
-        monkeypatch.setattr(Recorder, "_write", guarded(write))
-        monkeypatch.setattr(Recorder, "_write_last", guarded(write_last))
-        ctx = await sync_to_async(take)(job, "w1", lane)
-        died = False
-        try:
-            await execute(ctx, run, script(), world.tools())
-        except BaseException:
-            if not dead:
-                raise
-            died = True
-        monkeypatch.setattr(Recorder, "_write", write)
-        monkeypatch.setattr(Recorder, "_write_last", write_last)
-        if not died:
-            return point
-        sent_before = world.sent
-        if (await sync_to_async(state)(run))[1].status == JobStatus.RUNNING:
-            second = await sync_to_async(take)(job, "w2", lane)
-            await execute(second, run, script(), world.tools())
-        stored, its_job = await sync_to_async(state)(run)
-        assert (stored.status, its_job.status) == ("completed", "succeeded"), point
-        # What a watcher sees is the answer once, whatever was streamed twice.
-        seen = await sync_to_async(transcript)(run)
-        assert seen.text == stored.answer == "Let me look.\n\nIt is 5 %.", point
-        events = await sync_to_async(events_of)(run)
-        assert [seq for seq, _, _ in events] == list(range(1, len(events) + 1)), point
-        assert [kind for _, kind, _ in events].count("finished") == 1, point
-        assert not seen.running, point
-        assert world.sent <= 1, point
-        with tenant_scope(run.tenant_id):
-            rows = await sync_to_async(lambda r=run: list(ToolCall.objects.filter(run=r)))()
-            steps = await sync_to_async(RunStep.objects.filter(run=run).count)()
-        assert len(rows) == 2, point
-        assert steps == 2, point
-        send = next(r for r in rows if r.name == "send")
-        if sent_before and world.sent == sent_before and send.status == ToolCallStatus.UNKNOWN:
-            assert "outcome is unknown" in send.content
-        else:
-            assert send.status in {ToolCallStatus.SUCCEEDED, ToolCallStatus.UNKNOWN}
-        point += 1
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-async def test_run_goes_on_when_the_worker_dies_at_any_write(
-    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, when: str
-) -> None:
-    # Every delta its own write, so that there is a point between each two of them.
-    monkeypatch.setattr(recorder_module, "FLUSH_S", 0.0)
-    points = await _kill_points(cast, lane_threads, monkeypatch, when)
-    assert points >= 7
 
 
 async def test_step_is_reset_when_the_worker_dies_in_mid_text(

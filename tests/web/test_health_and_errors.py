@@ -53,7 +53,7 @@ def test_readyz_fails_when_a_migration_is_missing(worker: Worker, monkeypatch):
     applied = MigrationRecorder.applied_migrations
 
     def without_one(self: Any) -> Any:
-        return {k: v for k, v in applied(self).items() if k != ("runs", "0001_initial")}
+        return {k: v for k, v in applied(self).items() if k[0] != "runs"}
 
     monkeypatch.setattr(MigrationRecorder, "applied_migrations", without_one)
     response = Client().get("/readyz")

@@ -48,6 +48,20 @@ def test_every_operation_documents_errors_and_authentication(schema: dict[str, A
     assert schema["components"]["schemas"]["Error"]["required"] == ERROR["required"]
 
 
+def test_every_write_documents_its_idempotency_key(schema: dict[str, Any]):
+    for path, method, operation in operations(schema):
+        where = f"{method} {path}"
+        named = [p for p in operation.get("parameters", []) if p["name"] == "Idempotency-Key"]
+        if method == "get":
+            assert not named, where
+            continue
+        assert len(named) == 1, where
+        assert named[0]["in"] == "header", where
+        assert {"409", "422"} <= set(operation["responses"]), where
+        for status, answer in operation["responses"].items():
+            assert ("Idempotent-Replayed" in answer.get("headers", {})) == (status[0] == "2"), where
+
+
 def test_operation_names_are_unique(schema: dict[str, Any]):
     names = [o["operationId"] for _, _, o in operations(schema)]
     assert len(names) == len(set(names))

@@ -16,13 +16,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from tenancy.services import api_key_create, invite_create
+from tenancy.scope import tenant_scope
+from tenancy.services import api_key_create, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
 from tests.permissions.world import Side, make_row
 
 BASELINE = Path(__file__).with_name("query_counts.json")
 COUNTS: dict[str, int] = json.loads(BASELINE.read_text())
 MANY = 12
+COLLECTION_PAGES = {
+    f"collections:{page}"
+    for page in ("detail", "chunks", "search", "settings", "files", "file-history")
+}
+COLLECTION_LISTS = {"api:chunks-list", "api:chunks-reader"}
 
 
 @pytest.fixture
@@ -33,15 +39,26 @@ def side(db: None) -> Side:
 def populate(side: Side, times: int) -> None:
     """Add rows of everything that the pages list."""
     from apps.collections.models import Collection, Document
+    from apps.collections.services import file_write
     from apps.conversations.models import Conversation
 
     owner, tenant = side.user("owner"), side.tenant
     actor = actor_of(side.people["owner"])
     collection = side.row("collections.Collection", "owner")
     for number in range(times):
+        model_entry_set(
+            tenant=tenant,
+            actor=actor,
+            name=f"openai/{times}-{number}",
+            prices=[{"input": 1, "output": 2}],
+        )
         make_member(tenant, "viewer")
         make_row(Collection, tenant, owner)
         make_row(Document, tenant, owner, collection=collection, status="ready")
+        with tenant_scope(tenant.pk):
+            file_write(
+                tenant=tenant, actor=actor, collection=collection, path=f"{times}/{number}.txt", content=f"{number}\n"
+            )  # fmt: skip
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
         api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
         invite_create(
@@ -56,14 +73,18 @@ def populate(side: Side, times: int) -> None:
 def cost(side: Side, name: str) -> int:
     """Return the queries of one GET by the owner."""
     if name.startswith("api:"):
-        url, headers = reverse(name), {"X-Tenant": side.tenant.slug}
+        pks = [side.row("collections.Collection", "owner").pk] if name in COLLECTION_LISTS else []
+        url, headers = reverse(name, args=pks), {"X-Tenant": side.tenant.slug}
     elif name.startswith("admin:"):
         url, headers = reverse(name), {}
     else:
         args: list[Any] = [side.tenant.slug]
-        if name in {"collections:detail", "collections:chunks", "collections:search"}:
+        if name in COLLECTION_PAGES:
             args.append(side.row("collections.Collection", "owner").pk)
-        if name == "collections:document":
+        if name == "collections:chunk":
+            chunk = side.row("collections.Chunk", "owner")
+            args += [chunk.collection_id, chunk.pk]
+        if name in {"collections:document", "collections:document-about"}:
             document = side.row("collections.Document", "owner")
             args += [document.collection_id, document.pk]
         if name == "conversations:detail":

@@ -200,3 +200,11 @@ def _bad_vectors(provider: str, what: str) -> EmbeddingError:
         "embedder_bad_response",
         f"{provider} returned {what}. Check the configured model and its dimensions.",
     )
+
+
+def not_understood(provider: str) -> EmbeddingError:
+    """Return the error for an answer that is not of the provider's protocol."""
+    return EmbeddingError(
+        "embedder_bad_response",
+        f"{provider}'s answer could not be understood. Check the configured address and model.",
+    )

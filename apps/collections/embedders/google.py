@@ -14,6 +14,7 @@ from apps.collections.embedders.base import (
     batches_of,
     call_with_retry,
     normalised,
+    not_understood,
 )
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class GoogleEmbedder:
             raise EmbeddingError(
                 "embedder_unavailable", "Gemini cannot be reached.", retryable=True
             ) from error
+        except ValueError as error:  # a body that is no JSON: a proxy's page, say
+            raise not_understood("Gemini") from error
 
     def _sdk(self) -> Client:
         with self._lock:
@@ -168,7 +171,9 @@ def _translated(error: APIError) -> EmbeddingError:
         )
     if error.code >= 500 or error.code == 408:
         return EmbeddingError("embedder_unavailable", "Gemini is overloaded.", retryable=True)
-    return EmbeddingError("embedder_bad_request", f"Gemini refused the request: {message}")
+    return EmbeddingError(
+        "embedder_bad_request", f"Gemini refused the request: {message.rstrip('.')}."
+    )
 
 
 def _retry_delay(details: Any) -> float | None:

@@ -13,6 +13,7 @@ from apps.collections.embedders.base import (
     batches_of,
     call_with_retry,
     normalised,
+    not_understood,
 )
 
 if TYPE_CHECKING:
@@ -103,10 +104,12 @@ class OpenAiEmbedder:
         sent = [text[:_MAX_TEXT_CHARS] if text.strip() else "." for text in texts]
         cut = sum(1 for text in texts if len(text) > _MAX_TEXT_CHARS)
         response = call_with_retry(lambda: self._request(sent), deadline_s=self._deadline_s)
-        data = sorted(response.data, key=lambda item: item.index)
-        vectors = normalised(
-            [item.embedding for item in data], self._space.dims, len(texts), "OpenAI"
-        )
+        try:
+            data = sorted(response.data, key=lambda item: item.index)
+            values = [item.embedding for item in data]
+        except (AttributeError, TypeError) as error:
+            raise not_understood("OpenAI") from error
+        vectors = normalised(values, self._space.dims, len(texts), "OpenAI")
         usage = response.usage
         self._count(texts=len(texts), tokens=usage.total_tokens if usage else 0, truncated=cut)
         return vectors
@@ -122,6 +125,8 @@ class OpenAiEmbedder:
             return self._sdk().embeddings.create(**arguments)
         except openai.APIError as error:
             raise _translated(error) from error
+        except ValueError as error:  # a body that is no JSON: a proxy's page, say
+            raise not_understood("OpenAI") from error
 
     def _sdk(self) -> OpenAI:
         with self._lock:
@@ -170,11 +175,10 @@ def _translated(error: APIError) -> EmbeddingError:
         )
     if isinstance(error, openai.APIStatusError):
         return EmbeddingError(
-            "embedder_bad_request", f"OpenAI refused the request: {error.message[:300]}"
+            "embedder_bad_request",
+            f"OpenAI refused the request: {error.message[:300].rstrip('.')}.",
         )
-    return EmbeddingError(
-        "embedder_bad_response", f"OpenAI's answer could not be understood: {error.message[:300]}"
-    )
+    return not_understood("OpenAI")
 
 
 def retry_after(value: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The limited child process: runs one reader (or draws one page) and sends frames to its parent.
+"""The limited child process: runs one reader (or draws one page, or walks one repository) and sends frames to its parent.
 
 Started as ``python -m apps.collections.ingestion.child`` with one JSON object on standard input. It never imports
 Django, has no credentials in its environment, and dies with its parent.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.collections.ingestion.frames import encode_frame, page_to_json
+from apps.collections.ingestion.sources.base import SourceFailure
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 from basics.processes import end_with_parent
 
@@ -37,6 +38,8 @@ def main() -> int:
         _ACTIONS[request["action"]](request, limits, send)
     except ReadFailure as failure:
         send({"failure": failure.code, "message": failure.message, "data": failure.data}, b"")
+    except SourceFailure as failure:
+        send({"source_failure": failure.code, "message": failure.message}, b"")
     except MemoryError:
         send({"failure": FailureCode.OUT_OF_MEMORY, "message": "", "data": {}}, b"")
     return 0
@@ -86,10 +89,24 @@ def _boxes(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None
     send({"result": {"boxes": boxes}}, b"")
 
 
+def _git(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
+    from apps.collections.ingestion.sources.git import repository_read
+
+    repository_read(request, send)
+
+
+def _chroma(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
+    from apps.collections.ingestion.sources.chroma import chroma_read
+
+    chroma_read(request, send)
+
+
 _ACTIONS: dict[str, Callable[[Mapping[str, Any], ReaderLimits, Send], None]] = {
     "read": _read,
     "render": _render,
     "boxes": _boxes,
+    "git": _git,
+    "chroma": _chroma,
 }
 
 

@@ -3,92 +3,25 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
-from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, Heading, Region
+from apps.collections.ingestion.chunk_cuts import prose_pieces, trim
+from apps.collections.ingestion.chunk_sections import Outline, Section, sections
+from apps.collections.ingestion.chunk_tables import Piece, table_pieces
+from apps.collections.ingestion.code.chunks import code_chunks
+from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, Region
 
 DEFAULT_SIZE = 1200
 DEFAULT_OVERLAP = 200
 MIN_SIZE = 200
 
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*(?=\s)\s*|[。！？]")
-_WORD_BEFORE = re.compile(r"[\w.]+\Z")
-_ABBREVIATIONS = frozenset(
-    [
-        "no",
-        "nos",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "sr",
-        "jr",
-        "st",
-        "vs",
-        "etc",
-        "e.g",
-        "i.e",
-        "cf",
-        "al",
-        "fig",
-        "figs",
-        "eq",
-        "sec",
-        "secs",
-        "art",
-        "arts",
-        "para",
-        "paras",
-        "subpara",
-        "ch",
-        "chap",
-        "vol",
-        "vols",
-        "pp",
-        "p",
-        "ed",
-        "eds",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "dept",
-        "approx",
-        "est",
-        "u.s",
-        "u.k",
-        "u.n",
-        "d.c",
-        "a.m",
-        "p.m",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "stat",
-        "reg",
-        "fed",
-        "cong",
-        "ref",
-        "refs",
-        "supp",
-        "rev",
-    ]
+_CAPTION = re.compile(
+    r"(?:table|exhibit|annex|schedule|appendix|figure)\s+[\w.-]+\b", re.IGNORECASE
 )
+_MAX_CAPTION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +30,44 @@ class _Block:
 
     start: int
     end: int
-    headings: tuple[str, ...]
+    section: Section
     region: Region | None = None
 
 
 def chunk_document(
-    document: ExtractedDocument, *, size: int = DEFAULT_SIZE, overlap: int = DEFAULT_OVERLAP
+    document: ExtractedDocument,
+    *,
+    size: int = DEFAULT_SIZE,
+    overlap: int = DEFAULT_OVERLAP,
+    path: str = "",
 ) -> list[ChunkDraft]:
-    """Cut a document into chunks.
+    """Cut a document into chunks; see ``chunks_iterate``."""
+    return list(chunks_iterate(document, size=size, overlap=overlap, path=path))
 
-    Headings begin new chunks, except that small sections are gathered up to a third of ``size``. Prose is cut at
-    paragraph or sentence ends, then at line ends, then between words. Tables and code are cut between rows and
-    lines only, and a part of a split table without its header carries it in ``metadata["table_header"]``, cut to
-    half of ``size``. Pages marked as junk are left out.
+
+def chunks_iterate(
+    document: ExtractedDocument,
+    *,
+    size: int = DEFAULT_SIZE,
+    overlap: int = DEFAULT_OVERLAP,
+    path: str = "",
+) -> Iterator[ChunkDraft]:
+    """Cut a document into chunks, one after the other: besides the document, only the current one is held.
+
+    Headings begin new chunks, except that small sections are gathered up to a third of ``size``; such a chunk
+    carries the headings that its sections share, and their own titles in ``metadata["sections"]``. Prose is cut at
+    paragraph or sentence ends, then at line ends, then between words. A table is always a chunk of its own (with
+    the headings directly above it), cut between rows, then between cells; see ``chunk_tables``. Code is cut between
+    lines. Pages marked as junk are left out. ``metadata["parent"]`` holds the offsets of the section or table that a
+    chunk is a part of, where it is not all of it. Source files are cut by ``code_chunks``, without overlap.
 
     Args:
         document: what a reader made.
         size: largest chunk in characters; at least 200.
         overlap: characters of prose repeated from the chunk before; less than half of ``size``.
+        path: of a source file in its tree; its definitions are named by it.
 
-    Returns:
+    Yields:
         Chunks in reading order; ``chunk.text == document.text[chunk.char_start:chunk.char_end]``.
 
     Raises:
@@ -127,262 +78,132 @@ def chunk_document(
     if not 0 <= overlap < size / 2:
         raise ValueError(f"Chunk overlap is {overlap}; it must be from 0 to below half of {size}.")
     text = document.text
-    chunks: list[ChunkDraft] = []
-    for block in _blocks(document, size):
-        kind: Literal["text", "table", "code"] = block.region.kind if block.region else "text"
-        pieces = (
-            _row_pieces(text, block.region, size)
-            if block.region
-            else _prose_pieces(text, block.start, block.end, size, overlap)
-        )
-        for start, end in pieces:
-            start, end = _trim(text, start, end)
-            if start >= end:
-                continue
-            metadata: dict[str, Any] = {}
-            if block.region and block.region.header and start >= block.region.body_start:
-                metadata["table_header"] = _carried(block.region.header, size)
-            chunks.append(
-                ChunkDraft(
-                    index=len(chunks),
-                    text=text[start:end],
-                    char_start=start,
-                    char_end=end,
-                    page_start=document.page_at(start).number,
-                    page_end=document.page_at(end - 1).number,
-                    headings=block.headings,
-                    kind=kind,
-                    metadata=metadata,
-                )
-            )
-    return chunks
-
-
-def _blocks(document: ExtractedDocument, size: int) -> Iterator[_Block]:
-    text = document.text
-    regions = [r for r in document.regions if r.char_end > r.char_start]
-    for span_start, span_end, path in _sections(document, size):
-        position = span_start
-        first = bisect_left(regions, span_start, key=lambda r: r.char_start)
-        for region in regions[first:]:
-            if region.char_start >= span_end:
-                break
-            # A short table or snippet stays with the prose that explains it, as long as the whole fits.
-            if span_end - span_start <= size:
-                continue
-            if text[position : region.char_start].strip():
-                yield _Block(position, region.char_start, path)
-            yield _Block(region.char_start, region.char_end, path, region)
-            position = region.char_end
-        if text[position:span_end].strip():
-            yield _only_region(regions, position, span_end, path) or _Block(
-                position, span_end, path
-            )
-
-
-def _only_region(
-    regions: list[Region], start: int, end: int, path: tuple[str, ...]
-) -> _Block | None:
-    for region in regions:
-        if region.char_start <= start and end <= region.char_end:
-            return _Block(start, end, path, region)
-    return None
-
-
-def _sections(document: ExtractedDocument, size: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Cut the pages that count at their headings; gather small sections while they fit together."""
-    for start, end in _live_spans(document):
-        pending: tuple[int, int, tuple[str, ...]] | None = None
-        for section_start, section_end, path in _heading_spans(document, start, end):
-            if pending is not None:
-                small = pending[1] - pending[0] < size // 3
-                if small and section_end - pending[0] <= size:
-                    shared = _joined_path(document, pending, path)
-                    pending = (pending[0], section_end, shared)
-                    continue
-                if _is_bare_heading(document, pending[0], pending[1]):
-                    # A heading alone says nothing: it opens the first chunk of the section under it.
-                    pending = (pending[0], section_end, path)
-                    continue
-                yield pending
-            pending = (section_start, section_end, path)
-        if pending is not None:
-            yield pending
-
-
-def _joined_path(
-    document: ExtractedDocument, pending: tuple[int, int, tuple[str, ...]], path: tuple[str, ...]
-) -> tuple[str, ...]:
-    if _is_bare_heading(document, pending[0], pending[1]):
-        return path
-    shared: list[str] = []
-    for mine, other in zip(pending[2], path, strict=False):
-        if mine != other:
-            break
-        shared.append(mine)
-    return tuple(shared) or pending[2]
-
-
-def _is_bare_heading(document: ExtractedDocument, start: int, end: int) -> bool:
-    position = start
-    for heading in _headings_between(document, start, end):
-        if document.text[position : heading.char_start].strip():
-            return False
-        position = heading.char_end
-    return not document.text[position:end].strip()
-
-
-def _headings_between(document: ExtractedDocument, start: int, end: int) -> tuple[Heading, ...]:
-    headings = document.headings
-    low = bisect_left(headings, start, key=lambda h: h.char_start)
-    high = bisect_left(headings, end, key=lambda h: h.char_start)
-    return headings[low:high]
-
-
-def _live_spans(document: ExtractedDocument) -> Iterator[tuple[int, int]]:
-    """Yield maximal runs of pages that are not junk, as offsets."""
-    start: int | None = None
-    for offset, page in zip(document.page_starts, document.pages, strict=True):
-        if page.junk is None:
-            start = offset if start is None else start
-        elif start is not None:
-            yield start, offset
-            start = None
-    if start is not None:
-        yield start, len(document.text)
-
-
-def _heading_spans(
-    document: ExtractedDocument, start: int, end: int
-) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Cut a run at its headings and name for each piece the path of headings above it."""
-    stack: list[Heading] = []
-    for heading in document.headings:
-        if heading.char_start >= start:
-            break
-        _push(stack, heading)
-    inside = _headings_between(document, start, end)
-    bounds = [h.char_start for h in inside]
-    if not bounds or bounds[0] > start:
-        yield start, bounds[0] if bounds else end, tuple(h.title for h in stack)
-    for i, heading in enumerate(inside):
-        _push(stack, heading)
-        stop = bounds[i + 1] if i + 1 < len(bounds) else end
-        yield heading.char_start, stop, tuple(h.title for h in stack)
-
-
-def _push(stack: list[Heading], heading: Heading) -> None:
-    while stack and stack[-1].level >= heading.level:
-        stack.pop()
-    stack.append(heading)
-
-
-def _row_pieces(text: str, region: Region, size: int) -> Iterator[tuple[int, int]]:
-    """Pack whole rows; a row longer than ``size`` is cut like prose without overlap."""
-    if region.char_end - region.char_start <= size:
-        yield region.char_start, region.char_end
+    if document.code is not None:
+        yield from code_chunks(text, document.code, path=path, size=size)
         return
-    # The header travels with each part, so it counts against the part's size (never by more than half).
-    room = size - min(len(region.header), size // 2) if region.header else size
-    bounds = sorted({region.char_start, *region.row_starts, region.char_end})
-    start = bounds[0]
-    for row, after in pairwise(bounds):
-        if after - start > (size if start < region.body_start else room) and row > start:
-            yield start, row
-            start = row
-        if after - start > size:
-            yield from _prose_pieces(text, start, after, size, 0)
-            start = after
-    if start < region.char_end:
-        yield start, region.char_end
-
-
-def _carried(header: str, size: int) -> str:
-    """Cut a header that would outweigh the part it goes with: tables of thousands of columns exist."""
-    return header if len(header) <= size // 2 else header[: size // 2].rsplit(None, 1)[0]
-
-
-def _prose_pieces(
-    text: str, start: int, end: int, size: int, overlap: int
-) -> Iterator[tuple[int, int]]:
-    start, end = _trim(text, start, end)
-    while end - start > size:
-        cut = _best_cut(text, start, start + size)
-        yield start, cut
-        # Whatever is left after this cut must be new text: an overlap longer than the rest is pointless.
-        start = max(_overlap_start(text, start, cut, overlap), start + 1)
-        start, _ = _trim(text, start, end)
-    if end > start:
-        yield start, end
-
-
-def _best_cut(text: str, start: int, limit: int) -> int:
-    """Find the best end in the later half of the window: paragraph, sentence, line, word, anywhere."""
-    low = start + (limit - start) // 2
-    window = text[low : limit + 1]
-    paragraphs = [low + m.end() for m in _PARAGRAPH.finditer(window) if low + m.start() <= limit]
-    if (
-        paragraphs
-        and _is_end(text, paragraphs[-1])
-        and paragraphs[-1] > start + (limit - start) * 0.7
-    ):
-        return min(paragraphs[-1], limit)
-    sentences = [cut for cut in _sentence_ends(text, low, limit) if cut <= limit]
-    if sentences:
-        return sentences[-1]
-    if paragraphs:
-        return min(paragraphs[-1], limit)
-    for mark in ("\n", "; ", " "):
-        found = text.rfind(mark, low, limit)
-        if found != -1:
-            return found + len(mark)
-    found = max(text.rfind(mark, start + 1, low) for mark in ("\n", " "))
-    return found + 1 if found > start else limit
-
-
-def _is_end(text: str, offset: int) -> bool:
-    return text[max(0, offset - 400) : offset].rstrip()[-1:] in {".", "!", "?", "…"}
-
-
-def _sentence_ends(text: str, low: int, high: int) -> Iterator[int]:
-    """Yield offsets just past a sentence and its blanks, between ``low`` and ``high``."""
-    for match in _SENTENCE.finditer(text, low, min(len(text), high + 1)):
-        end = match.end()
-        following = text[end : end + 1]
-        if following and (following.islower() or following in ",;:)"):
-            continue
-        if text[match.start()] == ".":
-            before = _WORD_BEFORE.search(text, max(0, match.start() - 24), match.start())
-            word = before.group().lower().strip(".") if before else ""
-            is_initial = len(word) == 1 and word.isalpha()
-            is_list_number = word.isdigit() and _starts_line(text, match.start() - len(word))
-            if word in _ABBREVIATIONS or is_initial or is_list_number:
+    furniture = [(r.char_start, r.char_end) for r in document.regions if r.kind == "furniture"]
+    index = 0
+    for block in _blocks(document, Outline(document), size):
+        region = block.region
+        for found in _pieces(text, block, size, overlap):
+            piece = _without_furniture(text, found, furniture) if furniture else found
+            if piece is None:
                 continue
-        yield end
+            metadata: dict[str, Any] = piece.metadata
+            if block.section.titles:
+                metadata["sections"] = list(block.section.titles)
+            if (piece.start, piece.end) != trim(text, block.start, block.end):
+                metadata["parent"] = [block.start, block.end]
+            yield ChunkDraft(
+                index=index,
+                text=text[piece.start : piece.end],
+                char_start=piece.start,
+                char_end=piece.end,
+                page_start=document.page_at(piece.start).number,
+                page_end=document.page_at(piece.end - 1).number,
+                headings=block.section.path,
+                kind="table" if region is not None and region.kind == "table" else "doc",
+                metadata=metadata,
+            )
+            index += 1
 
 
-def _starts_line(text: str, offset: int) -> bool:
-    return offset <= 0 or text[max(0, text.rfind("\n", 0, offset) + 1) : offset].strip() == ""
+def _pieces(text: str, block: _Block, size: int, overlap: int) -> Iterator[Piece]:
+    region = block.region
+    if region is not None and region.kind == "table":
+        yield from table_pieces(text, region, size)
+        return
+    if region is not None:
+        for piece in table_pieces(text, replace(region, header="", rows=()), size):
+            yield Piece(piece.start, piece.end, {"is_code": True})
+        return
+    for start, end in prose_pieces(text, block.start, block.end, size, overlap):
+        start, end = trim(text, start, end)
+        if start < end:
+            yield Piece(start, end)
 
 
-def _overlap_start(text: str, start: int, cut: int, overlap: int) -> int:
-    """Choose where the next chunk begins: at a sentence or line start at most ``overlap`` before the cut."""
-    if overlap <= 0:
-        return cut
-    low = max(start + 1, cut - overlap)
-    starts = [s for s in _sentence_ends(text, low, cut) if s < cut]
-    if starts:
-        return starts[0]
-    for mark in ("\n", " "):
-        found = text.find(mark, low, cut - 1)
-        if found != -1:
-            return found + 1
-    return cut
+def _without_furniture(text: str, piece: Piece, furniture: list[tuple[int, int]]) -> Piece | None:
+    """Take running headers and footers off the ends of a piece, and note those inside it."""
+    start, end = piece.start, piece.end
+    i = bisect_right(furniture, start, key=lambda f: f[1])
+    while i < len(furniture) and furniture[i][0] <= start < end:
+        start, end = trim(text, furniture[i][1], end)
+        i += 1
+    j = bisect_left(furniture, end, key=lambda f: f[0])
+    while j > i and furniture[j - 1][1] >= end:
+        start, end = trim(text, start, furniture[j - 1][0])
+        j -= 1
+    if start >= end:
+        return None
+    inside = [[a - start, min(b, end) - start] for a, b in furniture[i:j]]
+    return Piece(start, end, {**piece.metadata, "furniture": inside} if inside else piece.metadata)
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+def _blocks(document: ExtractedDocument, outline: Outline, size: int) -> Iterator[_Block]:
+    text = document.text
+    regions = [r for r in document.regions if r.char_end > r.char_start and r.kind != "furniture"]
+    ends = [r.char_end for r in regions]
+    for section in sections(document, outline, size):
+        position = section.start
+        is_small = section.end - section.start <= size
+        # Regions are in order and do not overlap: the first that reaches into the section begins the walk.
+        i = bisect_left(ends, section.start + 1)
+        while i < len(regions) and regions[i].char_start < section.end:
+            region = _clipped(regions[i], section)
+            i += 1
+            # A short snippet of code stays with the prose that explains it, as long as the whole fits.
+            if region.kind == "code" and is_small and _has_prose(text, section, region):
+                continue
+            start = region.char_start
+            if text[position:start].strip():
+                if region.kind == "table" and outline.is_bare(position, start):
+                    start = position
+                else:
+                    yield _Block(position, start, _narrowed(outline, section, position, start))
+            if region.kind == "table" and not region.caption:
+                region = replace(region, caption=_caption(text, section.start, start))
+            region = replace(region, char_start=start)
+            path = outline.path_at(region.char_end - 1)
+            yield _Block(start, region.char_end, Section(start, region.char_end, path), region)
+            position = region.char_end
+        if text[position : section.end].strip():
+            yield _Block(position, section.end, _narrowed(outline, section, position, section.end))
+
+
+def _clipped(region: Region, section: Section) -> Region:
+    """Cut off what a heading inside the region (never a reader's of ours) would give to another section."""
+    if section.start <= region.char_start and region.char_end <= section.end:
+        return region
+    return replace(
+        region,
+        char_start=max(region.char_start, section.start),
+        char_end=min(region.char_end, section.end),
+    )
+
+
+def _has_prose(text: str, section: Section, region: Region) -> bool:
+    return bool(
+        text[section.start : region.char_start].strip()
+        or text[region.char_end : section.end].strip()
+    )
+
+
+def _narrowed(outline: Outline, section: Section, start: int, end: int) -> Section:
+    """Name a part of gathered sections by those that stand in it."""
+    if not section.titles or (start, end) == (section.start, section.end):
+        return section
+    paths = [outline.path_at(a) for a, _ in outline.pieces(start, end)]
+    if len(set(paths)) == 1:
+        return Section(start, end, paths[0])
+    titles = dict.fromkeys(path[-1] for path in paths if len(path) > len(section.path))
+    return Section(start, end, section.path, tuple(titles))
+
+
+def _caption(text: str, low: int, start: int) -> str:
+    """Find the line that names a table: the last one above it, if it calls itself a table or ends in a colon."""
+    above = text[max(low, start - 2 * _MAX_CAPTION) : start].rstrip()
+    line = above[above.rfind("\n") + 1 :].strip().strip("*_#").strip()
+    if 0 < len(line) <= _MAX_CAPTION and (_CAPTION.match(line) or line.endswith(":")):
+        return line
+    return ""

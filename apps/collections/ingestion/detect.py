@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 
 PDF = "application/pdf"
@@ -16,6 +19,13 @@ TEXT = "text/plain"
 HTML = "text/html"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 CSV = "text/csv"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODT = "application/vnd.oasis.opendocument.text"
+EPUB = "application/epub+zip"
+JSON = "application/json"
+JSON_LINES = "application/jsonl"
+EML = "message/rfc822"
 
 SUPPORTED: dict[str, str] = {
     PDF: "PDF document",
@@ -24,6 +34,14 @@ SUPPORTED: dict[str, str] = {
     HTML: "HTML page",
     DOCX: "Word document (DOCX)",
     CSV: "CSV table",
+    PPTX: "PowerPoint presentation (PPTX)",
+    XLSX: "Excel workbook (XLSX)",
+    ODT: "OpenDocument text (ODT)",
+    EPUB: "EPUB book",
+    JSON: "JSON data",
+    JSON_LINES: "JSON Lines data",
+    EML: "e-mail message (EML)",
+    **{media_type: f"{language.label} source" for media_type, language in BY_MEDIA_TYPE.items()},
 }
 
 _BY_SUFFIX = {
@@ -40,9 +58,19 @@ _BY_SUFFIX = {
     ".docx": DOCX,
     ".csv": CSV,
     ".tsv": CSV,
+    ".pptx": PPTX,
+    ".xlsx": XLSX,
+    ".odt": ODT,
+    ".epub": EPUB,
+    ".json": JSON,
+    ".geojson": JSON,
+    ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES,
+    ".eml": EML,
 }
+_PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB})  # told by their content alone
 
-SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX)
+SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX) | frozenset(BY_SUFFIX)
 
 # Content we can name but not read; the message says the name so that the owner knows what to convert.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -76,18 +104,37 @@ _BINARY_ONLY = {
 }  # magic so short that plain text may begin with it
 
 _ZIP_MEMBERS: tuple[tuple[str, str], ...] = (
-    ("xl/", "Excel workbook (XLSX)"),
-    ("ppt/", "PowerPoint presentation (PPTX)"),
-    ("META-INF/container.xml", "EPUB book"),
+    ("word/document.xml", DOCX),
+    ("xl/workbook.xml", XLSX),
+    ("ppt/presentation.xml", PPTX),
+)
+_OTHER_ZIPS: tuple[tuple[str, str], ...] = (
+    ("xl/workbook.bin", "binary Excel workbook (XLSB)"),
     ("META-INF/MANIFEST.MF", "Java archive"),
 )
+_MIMETYPES: dict[str, str] = {ODT: ODT, f"{ODT}-template": ODT, EPUB: EPUB}
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
 
 _HTML_START = re.compile(
     rb"^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_MAIL_HEADER = re.compile(rb"^([A-Za-z][A-Za-z0-9-]{1,60}):(?:[ \t]|\r?\n)", re.MULTILINE)
+_MAIL_NAMES = frozenset(
+    {
+        b"from",
+        b"to",
+        b"date",
+        b"subject",
+        b"received",
+        b"message-id",
+        b"mime-version",
+        b"return-path",
+    }
+)
+_MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-path"})
 _HEAD = 64 * 1024
-_HELP = "Supported are PDF, DOCX, HTML, Markdown, CSV and plain text."
+_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, source code and plain text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +175,8 @@ def detect(path: Path, name: str, *, max_bytes: int) -> Detection:
         )
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
-    by_name = _BY_SUFFIX.get(Path(name).suffix.lower())
+    language = language_of(name, head)
+    by_name = language.media_type if language else _BY_SUFFIX.get(Path(name).suffix.lower())
     media_type = _from_content(path, name, head, size, by_name)
     warning = ""
     if by_name is not None and by_name != media_type:
@@ -149,7 +197,7 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         if head.startswith(magic) and (binary or kind not in _BINARY_ONLY):
             raise _unsupported(name, kind)
     if binary:
-        if by_name in (PDF, DOCX):
+        if by_name in _PACKAGES:
             raise ReadFailure(
                 FailureCode.CORRUPT_FILE,
                 f"The file is named like a {SUPPORTED[by_name]} but its content is not one; "
@@ -163,26 +211,70 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         )
     if _HTML_START.match(head.removeprefix(b"\xef\xbb\xbf")):
         return HTML
-    if by_name in (PDF, DOCX):
-        return TEXT
-    return by_name or TEXT
+    if by_name in _PACKAGES or by_name is None:
+        return _from_text(head, size)
+    return by_name
+
+
+def _from_text(head: bytes, size: int) -> str:
+    """Tell text formats by their first lines, where the name does not."""
+    if _is_mail(head):
+        return EML
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if size <= _HEAD and start[:1] in (b"{", b"["):
+        try:
+            json.loads(head)
+        except (ValueError, RecursionError):
+            return TEXT
+        return JSON
+    return TEXT
+
+
+def _is_mail(head: bytes) -> bool:
+    """Recognise a message by its block of headers: three usual ones, of which one stands in messages only."""
+    block = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
+    first = block.split(b"\n", 1)[0]
+    if _MAIL_HEADER.match(first + b"\n") is None:
+        return False
+    names = {m.group(1).lower() for m in _MAIL_HEADER.finditer(block)}
+    return len(names & _MAIL_NAMES) >= 3 and bool(names & _MAIL_ONLY)
 
 
 def _from_zip(path: Path, name: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            members = frozenset(archive.namelist())
+            declared = b""
+            if "mimetype" in members:
+                with archive.open("mimetype") as stream:
+                    declared = stream.read(200)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The file is a damaged archive (a Word document is one inside); it may be cut off. "
+            "The file is a damaged archive (an office document is one inside); it may be cut off. "
             "Upload it again.",
         ) from error
-    if "word/document.xml" in members:
-        return DOCX
-    for prefix, kind in _ZIP_MEMBERS:
-        if any(member.startswith(prefix) for member in members):
-            raise _unsupported(name, kind)
+    kind = declared.decode("ascii", errors="replace").strip()
+    if kind in _MIMETYPES:
+        return _MIMETYPES[kind]
+    for member, media_type in _ZIP_MEMBERS:
+        if member in members:
+            return media_type
+    if "META-INF/container.xml" in members:
+        return EPUB
+    if kind.startswith(_OPEN_DOCUMENT):
+        raise _unsupported(name, f"OpenDocument {kind.removeprefix(_OPEN_DOCUMENT)[:40]}")
+    for member, other in _OTHER_ZIPS:
+        if member in members:
+            raise _unsupported(name, other)
     raise _unsupported(name, "ZIP archive")
 
 

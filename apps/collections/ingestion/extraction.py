@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from apps.collections.ingestion.detect import detect
+from apps.collections.ingestion.detect import PDF, detect
 from apps.collections.ingestion.frames import page_from_json
 from apps.collections.ingestion.junk import mark_junk
 from apps.collections.ingestion.sandbox import run_child
@@ -80,7 +80,8 @@ def document_extract(
         )
     return ExtractedDocument(
         media_type=detection.media_type,
-        pages=mark_junk(pages) if is_paged else tuple(pages),
+        # The rules know printed pages; a slide or a sheet may be short and still say everything.
+        pages=mark_junk(pages) if detection.media_type == PDF else tuple(pages),
         is_paged=is_paged,
         title=title,
         warnings=tuple(warnings),

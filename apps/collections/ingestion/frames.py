@@ -7,10 +7,12 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from apps.collections.ingestion.code.types import structure_from_json, structure_to_json
 from apps.collections.ingestion.types import Heading, JunkReason, PageText, Region
 
 _LENGTHS = struct.Struct(">II")
 MAX_HEADER = 256 * 1024 * 1024
+_REGION_FIELDS = 10
 MAX_BLOB = 256 * 1024 * 1024
 
 
@@ -61,10 +63,22 @@ def page_to_json(page: PageText) -> dict[str, Any]:
         "height": page.height,
         "headings": [[h.title, h.level, h.char_start, h.char_end] for h in page.headings],
         "regions": [
-            [r.kind, r.char_start, r.char_end, list(r.row_starts), r.body_start, r.header]
+            [
+                r.kind,
+                r.char_start,
+                r.char_end,
+                list(r.row_starts),
+                r.body_start,
+                r.header,
+                list(r.rows),
+                r.columns,
+                r.caption,
+                r.delimiter,
+            ]
             for r in page.regions
         ],
         "junk": page.junk,
+        "code": structure_to_json(page.code) if page.code is not None else None,
     }
 
 
@@ -77,8 +91,15 @@ def page_from_json(data: Mapping[str, Any]) -> PageText:
         height=float(data["height"]),
         headings=tuple(Heading(*item) for item in data["headings"]),
         regions=tuple(
-            Region(kind, start, end, tuple(rows), body, header)
-            for kind, start, end, rows, body, header in data["regions"]
+            Region(
+                kind, start, end, tuple(starts), body, header, tuple(rows), columns, caption, mark
+            )
+            for kind, start, end, starts, body, header, rows, columns, caption, mark in (
+                # Pages stored before tables had cells end at the header.
+                (*item, (), 0, "", "")[:_REGION_FIELDS]
+                for item in data["regions"]
+            )
         ),
         junk=JunkReason(data["junk"]) if data["junk"] else None,
+        code=structure_from_json(data["code"]) if data.get("code") else None,
     )

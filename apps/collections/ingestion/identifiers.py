@@ -10,7 +10,8 @@ LEXEME_PREFIX = "id:"
 _MAX_IDENTIFIER = 200
 
 # Runs of letters and digits joined by one of . _ / : - without spaces: 8539.50.00, get_user_name, INV-100234.
-_JOINED = re.compile(r"[^\W_]+(?:[._/:\-‐‑][^\W_]+)+")
+# Only from the start of a word: from each letter of a run of 100,000 it would take minutes, with the GIL held.
+_JOINED = re.compile(r"(?<![^\W_])[^\W_]+(?:[._/:\-‐‑][^\W_]+)+")
 _CAMEL = re.compile(r"\b[a-z]+[A-Z][A-Za-z0-9]*\b")
 _MIXED = re.compile(r"(?<![\w.:/\-])(?:[^\W\d_]+\d|\d+[^\W\d_])[^\W_]*(?!\w|[._/:\-]\w)")
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w|[.,]\d)%?")
@@ -32,6 +33,7 @@ def identifier_list(text: str) -> list[str]:
     (``GPT4``). Words that are only hyphenated or joined by a slash (``well-known``, ``and/or``) are not.
     """
     found: dict[str, None] = {}
+    text = _distinct(text)
     for match in _JOINED.finditer(text):
         token = match.group().translate(_HYPHENS).lower()
         if len(token) <= _MAX_IDENTIFIER and (
@@ -45,6 +47,11 @@ def identifier_list(text: str) -> list[str]:
     return list(found)
 
 
+def _distinct(text: str) -> str:
+    """Keep each run without blanks once: nothing looked for here holds a blank, and prose repeats its words."""
+    return "\n".join(dict.fromkeys(text.split()))
+
+
 def identifier_lexemes(text: str) -> list[str]:
     """List the ``id:`` lexemes of a text for a tsvector; use it for chunks and for questions alike."""
     return [LEXEME_PREFIX + token for token in identifier_list(text)]
@@ -53,7 +60,7 @@ def identifier_lexemes(text: str) -> list[str]:
 def facts(text: str) -> frozenset[str]:
     """Collect the distinct identifiers, numbers (of two characters and more) and written dates of a text."""
     found = set(identifier_list(text))
-    found.update(m.group() for m in _NUMBER.finditer(text) if len(m.group()) > 1)
+    found.update(m.group() for m in _NUMBER.finditer(_distinct(text)) if len(m.group()) > 1)
     found.update(" ".join(m.group().lower().split()) for m in _DATE.finditer(text))
     return frozenset(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import selectors
@@ -46,6 +47,7 @@ def run_child(
 
     Raises:
         ReadFailure: what the reader said, or ``timed_out``, ``out_of_memory``, ``crashed``.
+        OSError: there is no space left for temporary files; that is not the file's fault.
     """
     with (
         tempfile.TemporaryDirectory(prefix="reader-") as folder,
@@ -159,6 +161,8 @@ def _judge_exit(process: subprocess.Popen[bytes], limits: ReaderLimits, errors: 
     said = errors.read()[-_STDERR_KEPT:].decode(errors="replace")
     if "MemoryError" in said or "memory allocation of" in said:
         raise _out_of_memory(limits)
+    if os.strerror(errno.ENOSPC) in said or os.strerror(errno.EDQUOT) in said:
+        raise OSError(errno.ENOSPC, "the reader found no space for its temporary files")
     if code == -signal.SIGKILL:
         raise ReadFailure(FailureCode.OUT_OF_MEMORY, _KILLED)
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

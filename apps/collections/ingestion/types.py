@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal
 
+from apps.collections.ingestion.code.types import CodeStructure
 from basics.errors import DomainError
 
 
@@ -40,13 +41,29 @@ class ReadFailure(DomainError):
 
 
 class JunkReason(StrEnum):
-    """Why a page is left out of the chunks (it stays readable in the viewer)."""
+    """Why a page is left out of the chunks (it stays readable in the viewer); the values are stable codes."""
 
     TOO_SHORT = "too_short"
     TABLE_OF_CONTENTS = "table_of_contents"
     INTENTIONALLY_BLANK = "intentionally_blank"
     INDEX = "index"
     HEADER_ONLY = "header_only"
+
+    @property
+    def sentence(self) -> str:
+        """Say the reason to the document's owner."""
+        return _JUNK_SENTENCES[self]
+
+
+_JUNK_SENTENCES: Mapping[JunkReason, str] = {
+    JunkReason.TOO_SHORT: "The page holds too little text to answer anything (under 40 characters).",
+    JunkReason.TABLE_OF_CONTENTS: "The page is a table of contents: it repeats headings that stand elsewhere.",
+    JunkReason.INTENTIONALLY_BLANK: "The page says that it was left blank on purpose.",
+    JunkReason.INDEX: "The page is an index: terms with page numbers, nothing to quote.",
+    JunkReason.HEADER_ONLY: "The page holds only the header and footer that other pages carry too.",
+}
+
+ChunkKind = Literal["doc", "function", "class", "file", "table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +89,31 @@ class Region:
     """A stretch of text that wants to stay together.
 
     Attributes:
-        kind: ``table`` splits at rows only, ``code`` at lines only.
+        kind: ``table`` splits at rows only, ``code`` at lines only; ``furniture`` is a running header or footer, which
+            is left out of what search sees.
         char_start: first character; into the page's text in ``PageText``, into the document's in
             ``ExtractedDocument.regions``.
         char_end: just past the last character.
         row_starts: offsets where a row begins, header included, ascending; a row may span lines.
         body_start: offset of the first row that is not header (``char_start`` if there is no header here).
         header: the header's text, repeated with every later part of a split table.
+        rows: for a table whose text does not show its cells (a PDF's), each row as ``| cell | cell |``, one for each
+            of ``row_starts``; empty where the text itself is written that way.
+        columns: how many columns a table has, 0 if unknown.
+        caption: the line that names the table, "" if there is none.
+        delimiter: what stands between the cells in the text: ``|`` in Markdown rows, a CSV file's own; "" if nothing does.
     """
 
-    kind: Literal["table", "code"]
+    kind: Literal["table", "code", "furniture"]
     char_start: int
     char_end: int
     row_starts: tuple[int, ...] = ()
     body_start: int = 0
     header: str = ""
+    rows: tuple[str, ...] = ()
+    columns: int = 0
+    caption: str = ""
+    delimiter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +129,7 @@ class PageText:
         headings: offsets into ``text``.
         regions: offsets into ``text``.
         junk: why the page is left out of the chunks, None for a page that counts.
+        code: the structure of a source file, which is one page; offsets into ``text``.
     """
 
     number: int
@@ -111,6 +139,7 @@ class PageText:
     headings: tuple[Heading, ...] = ()
     regions: tuple[Region, ...] = ()
     junk: JunkReason | None = None
+    code: CodeStructure | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +173,11 @@ class ExtractedDocument:
         lengths = [len(page.text) for page in self.pages]
         return (0, *accumulate(lengths[:-1])) if lengths else ()
 
+    @property
+    def code(self) -> CodeStructure | None:
+        """Give the structure of a source file, None for everything else."""
+        return self.pages[0].code if len(self.pages) == 1 else None
+
     @cached_property
     def headings(self) -> tuple[Heading, ...]:
         """Give the headings of the pages that count, with offsets into the document's text."""
@@ -158,18 +192,31 @@ class ExtractedDocument:
     def regions(self) -> tuple[Region, ...]:
         """Give the regions of the pages that count, with offsets into the document's text."""
         return tuple(
-            Region(
-                kind=r.kind,
+            replace(
+                r,
                 char_start=start + r.char_start,
                 char_end=start + r.char_end,
                 row_starts=tuple(start + row for row in r.row_starts),
                 body_start=start + r.body_start,
-                header=r.header,
             )
             for start, page in zip(self.page_starts, self.pages, strict=True)
             if page.junk is None
             for r in page.regions
         )
+
+    @cached_property
+    def body_text(self) -> str:
+        """Give the text that chunks must cover: without the pages left out and without running headers and footers."""
+        pieces: list[str] = []
+        for page in self.pages:
+            position = 0
+            for region in page.regions if page.junk is None else ():
+                if region.kind == "furniture":
+                    pieces.append(page.text[position : region.char_start])
+                    position = region.char_end
+            if page.junk is None:
+                pieces.append(page.text[position:])
+        return "".join(pieces)
 
     def page_at(self, offset: int) -> PageText:
         """Find the page that holds the character at ``offset`` of the document's text."""
@@ -180,6 +227,9 @@ class ExtractedDocument:
 class ChunkDraft:
     """A chunk before it has a row.
 
+    ``text`` is what is quoted and cited; ``prefix`` is what search must know besides. Index and embed
+    ``indexed_text``, show and cite ``text``.
+
     Attributes:
         index: from 0, in reading order.
         text: exactly ``document.text[char_start:char_end]``.
@@ -187,9 +237,14 @@ class ChunkDraft:
         char_end: just past the last character.
         page_start: number of the page where it begins.
         page_end: number of the page where it ends.
-        headings: titles from the outermost to the innermost heading it stands under.
-        kind: ``text``, ``table`` or ``code``.
-        metadata: ``table_header`` holds the header row of a split table that is not in ``text`` itself.
+        headings: titles from the outermost to the innermost heading it stands under; a chunk gathered from several
+            small sections has the part that all of them share.
+        kind: ``doc`` or ``table`` for documents; code has ``function``, ``class`` and ``file``.
+        metadata: JSON-serialisable. ``sections``: titles of all sections gathered here, if there are several.
+            ``parent``: offsets of the section or table that it is a part of. ``is_code``: True for a fenced code block of a document. Of a table: ``table_caption``, ``table_columns``,
+            ``table_header`` (the column header, where it is not in ``text`` itself), ``row_header`` (the first cell,
+            where the piece begins inside a row), ``table_rows`` (the piece's rows as ``| cell | cell |``, where
+            ``text`` does not show the cells).
     """
 
     index: int
@@ -199,15 +254,33 @@ class ChunkDraft:
     page_start: int
     page_end: int
     headings: tuple[str, ...] = ()
-    kind: Literal["text", "table", "code"] = "text"
+    kind: ChunkKind = "doc"
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def indexed_text(self) -> str:
-        """Give the text that search indexes and embeds: heading path, repeated table header, text."""
+    def prefix(self) -> str:
+        """Give the lines that go before the text for search: heading path, caption, repeated headers."""
         path = " > ".join(h for h in self.headings if h not in self.text)
-        header = str(self.metadata.get("table_header", ""))
-        return "\n".join(part for part in (path, header, self.text) if part)
+        sections = " / ".join(h for h in self.metadata.get("sections", ()) if h not in self.text)
+        said = (str(self.metadata.get(key, "")) for key in _SAID_PREFIX)
+        return "\n".join(part for part in (path, sections, *said) if part)
+
+    @property
+    def indexed_text(self) -> str:
+        """Give the text that search indexes and embeds: prefix, then the table's rows cell by cell or the text."""
+        rows = str(self.metadata.get("table_rows", ""))
+        return "\n".join(part for part in (self.prefix, rows or self._body()) if part)
+
+    def _body(self) -> str:
+        pieces: list[str] = []
+        position = 0
+        for start, end in self.metadata.get("furniture", ()):
+            pieces.append(self.text[position:start])
+            position = end
+        return "".join((*pieces, self.text[position:]))
+
+
+_SAID_PREFIX = ("table_caption", "table_header", "row_header", "code_prefix")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,15 @@
 """Writes of collections and documents. Each is one transaction: permission, rows, audit, then jobs and files on commit."""
 
+from apps.collections.services.access import document_access_set
+from apps.collections.services.chunk import (
+    MAX_CHUNK_CHARS,
+    chunk_disable,
+    chunk_edit,
+    chunk_restore,
+)
 from apps.collections.services.collection import (
     CHUNK_SIZES,
+    MAX_VERSIONS,
     collection_create,
     collection_delete,
     collection_update,
@@ -11,19 +19,108 @@ from apps.collections.services.document import (
     document_cancel,
     document_delete,
     document_name,
+    document_path,
+    document_put,
     document_retry,
     document_upload,
+)
+from apps.collections.services.file_history import batch_redo, batch_undo, revision_restore
+from apps.collections.services.file_imports import FilesImported, files_import
+from apps.collections.services.file_writes import (
+    FileEdit,
+    file_delete,
+    file_move,
+    file_rules_update,
+    file_write,
+    files_edit,
+)
+from apps.collections.services.files import FileChange, files_change
+from apps.collections.services.imports import (
+    SOURCES,
+    ImportOptions,
+    document_refetch,
+    import_cancel,
+    import_retry,
+    import_start,
+)
+from apps.collections.services.search_case import (
+    search_case_delete,
+    search_case_save,
+    snapshot_create,
+    snapshot_delete,
+)
+from apps.collections.services.space import (
+    swap_cancel,
+    swap_drop,
+    swap_retry,
+    swap_start,
+    swap_switch,
+    swap_undo,
+)
+from apps.collections.services.summary import document_summarise_again
+from apps.collections.services.type_rules import document_describe, type_rules_set
+from apps.collections.services.version import (
+    collection_reindex,
+    document_move,
+    document_reindex,
+    document_restore,
+    versions_prune,
 )
 
 __all__ = [
     "CHUNK_SIZES",
+    "MAX_CHUNK_CHARS",
+    "MAX_VERSIONS",
+    "SOURCES",
+    "FileChange",
+    "FileEdit",
+    "FilesImported",
+    "ImportOptions",
     "Uploaded",
+    "batch_redo",
+    "batch_undo",
+    "chunk_disable",
+    "chunk_edit",
+    "chunk_restore",
     "collection_create",
     "collection_delete",
+    "collection_reindex",
     "collection_update",
+    "document_access_set",
     "document_cancel",
     "document_delete",
+    "document_describe",
+    "document_move",
     "document_name",
+    "document_path",
+    "document_put",
+    "document_refetch",
+    "document_reindex",
+    "document_restore",
     "document_retry",
+    "document_summarise_again",
     "document_upload",
+    "file_delete",
+    "file_move",
+    "file_rules_update",
+    "file_write",
+    "files_change",
+    "files_edit",
+    "files_import",
+    "import_cancel",
+    "import_retry",
+    "import_start",
+    "revision_restore",
+    "search_case_delete",
+    "search_case_save",
+    "snapshot_create",
+    "snapshot_delete",
+    "swap_cancel",
+    "swap_drop",
+    "swap_retry",
+    "swap_start",
+    "swap_switch",
+    "swap_undo",
+    "type_rules_set",
+    "versions_prune",
 ]

@@ -8,6 +8,9 @@ from django.db import IntegrityError, transaction
 
 from apps.collections import files
 from apps.collections.embedding import space_default
+from apps.collections.file_store import collection_tree_remove
+from apps.collections.indexes import indexes_drop
+from apps.collections.lexical import LANGUAGES
 from apps.collections.models import (
     Chunk,
     ChunkTerms,
@@ -15,10 +18,13 @@ from apps.collections.models import (
     Document,
     Embedding,
     EmbeddingSpace,
+    LinkOrigin,
     Page,
     TermFrequency,
 )
+from apps.collections.services.files import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
+from apps.collections.services.version import collection_reindex
 from basics.errors import Conflict, DomainError, Invalid
 from jobs.notify import notify
 from tenancy.actors import Actor
@@ -26,6 +32,17 @@ from tenancy.models import Tenant
 from tenancy.services import audit_record
 
 CHUNK_SIZES = (200, 4000)
+MAX_VERSIONS = 1000
+_FIELDS = (
+    "name",
+    "description",
+    "chunk_size",
+    "chunk_overlap",
+    "language",
+    "links_by",
+    "links_model",
+    "keep_versions",
+)
 
 
 def collection_create(
@@ -37,6 +54,7 @@ def collection_create(
     chunk_size: int = 1200,
     chunk_overlap: int = 200,
     space: EmbeddingSpace | None = None,
+    **settings: Any,
 ) -> Collection:
     """Create an empty collection.
 
@@ -44,6 +62,7 @@ def collection_create(
         chunk_size: characters per chunk at most, 200 to 4000.
         chunk_overlap: characters two neighbours share; less than half of the size.
         space: vectors of its chunks; the default embedder's if None.
+        settings: ``language``, ``links_by``, ``links_model``, ``keep_versions``, as ``collection_update`` takes them.
 
     Raises:
         Invalid: ``collection_invalid`` with the fields in ``data``.
@@ -51,7 +70,11 @@ def collection_create(
     """
     actor.require("collection.write")
     values = _collection_values(
-        name=name, description=description, chunk_size=chunk_size, chunk_overlap=chunk_overlap
+        name=name,
+        description=description,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        **settings,
     )
     try:
         with transaction.atomic():
@@ -70,7 +93,10 @@ def collection_create(
 def collection_update(
     *, tenant: Tenant, actor: Actor, collection: Collection, **changes: Any
 ) -> Collection:
-    """Change name, description or chunk sizes; sizes count for documents ingested from now on.
+    """Change name, description, chunk sizes, language, who writes key points and links, or how many versions are kept.
+
+    Sizes and the makers of links count for documents read from now on. Words of another language have other stems, so
+    a change of language reads every document again; those that wait are found by meaning and by exact codes meanwhile.
 
     Raises:
         Invalid: ``collection_invalid``.
@@ -78,7 +104,7 @@ def collection_update(
         Missing: it was deleted meanwhile.
     """
     actor.require("collection.write")
-    known = {"name", "description", "chunk_size", "chunk_overlap"}
+    known = set(_FIELDS)
     if unknown := set(changes) - known:
         raise Invalid(
             "collection_invalid",
@@ -102,6 +128,8 @@ def collection_update(
                 notify(tenant.pk, f"collection:{row.pk}")
     except IntegrityError as error:
         raise _name_taken(error, str(changes.get("name", ""))) from error
+    if "language" in changed:
+        collection_reindex(tenant=tenant, actor=actor, collection=row)
     return row
 
 
@@ -133,15 +161,26 @@ def collection_delete(*, tenant: Tenant, actor: Actor, collection: Collection) -
         Chunk.objects.filter(tenant=tenant, collection=row).delete()
         Page.objects.filter(tenant=tenant, document__in=documents).delete()
         documents.delete()
+        revisions_remove(tenant=tenant, collection=row)
         pk, tenant_id = row.pk, tenant.pk
         row.delete()
+        transaction.on_commit(lambda: collection_tree_remove(tenant_id, pk))
         transaction.on_commit(
             lambda: files.files_remove(tenant_id=tenant_id, collection_id=pk, sha256s=sha256s)
         )
+        transaction.on_commit(lambda: indexes_drop(collection_id=pk))
 
 
 def _collection_values(
-    *, name: str, description: str, chunk_size: int, chunk_overlap: int
+    *,
+    name: str,
+    description: str,
+    chunk_size: int,
+    chunk_overlap: int,
+    language: str = "english",
+    links_by: str = LinkOrigin.RULE,
+    links_model: str = "",
+    keep_versions: int = 10,
 ) -> dict[str, Any]:
     fields: dict[str, list[str]] = {}
     name = " ".join(str(name).split())
@@ -152,6 +191,17 @@ def _collection_values(
         fields["chunk_size"] = [f"Choose from {low} to {high} characters."]
     if not 0 <= chunk_overlap < chunk_size / 2:
         fields["chunk_overlap"] = ["It must be 0 or more and less than half of the chunk size."]
+    if language not in LANGUAGES:
+        fields["language"] = [f"Choose one of {', '.join(LANGUAGES)}."]
+    if links_by not in LinkOrigin.values:
+        fields["links_by"] = [f"Choose one of {', '.join(LinkOrigin.values)}."]
+    links_model = str(links_model).strip()
+    if links_by == LinkOrigin.MODEL and not links_model:
+        fields["links_model"] = ["Name the model that writes key points and links."]
+    if len(links_model) > 120 or not links_model.isprintable():
+        fields["links_model"] = ["A model's name has at most 120 characters."]
+    if not 0 <= keep_versions <= MAX_VERSIONS:
+        fields["keep_versions"] = [f"Choose from 0 to {MAX_VERSIONS}."]
     if "\x00" in name or "\x00" in description:
         fields["name"] = ["Text may not hold NUL characters."]
     if fields:
@@ -163,6 +213,10 @@ def _collection_values(
         "description": str(description).strip(),
         "chunk_size": chunk_size,
         "chunk_overlap": chunk_overlap,
+        "language": language,
+        "links_by": links_by,
+        "links_model": links_model,
+        "keep_versions": keep_versions,
     }
 
 

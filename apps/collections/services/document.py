@@ -10,9 +10,22 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Max
 
 from apps.collections import files, terms
-from apps.collections.models import Chunk, Collection, Document, DocumentStatus, Embedding
+from apps.collections.code_graph import code_graph_forget
+from apps.collections.file_store import tree_forget
+from apps.collections.models import (
+    TYPE_BY_HAND,
+    Chunk,
+    Collection,
+    Document,
+    DocumentSource,
+    DocumentStatus,
+    Embedding,
+    Import,
+)
+from apps.collections.pipeline_live import settle_later
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from basics.errors import Conflict, Invalid, Missing
 from jobs.notify import notify
@@ -66,15 +79,60 @@ def _document_add(
 ) -> Uploaded:
     if not Collection.objects.filter(tenant=tenant, pk=collection.pk).exists():
         raise Missing("collection")
+    return document_put(
+        tenant=tenant, actor=actor, collection=collection, path=name, received=received
+    )
+
+
+def document_put(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    collection: Collection,
+    path: str,
+    received: files.ReceivedFile,
+    source: DocumentSource = DocumentSource.UPLOAD,
+    source_url: str = "",
+    batch: Import | None = None,
+) -> Uploaded:
+    """Make received bytes the newest version at a path, in the current transaction; unchanged bytes change nothing.
+
+    Every way into a collection ends here: uploads, imports, web pages, file tools.
+
+    Args:
+        path: checked by ``document_name`` or ``document_path`` before.
+        received: kept if it is new; the caller discards it afterwards in any case.
+        batch: the import it belongs to.
+
+    Raises:
+        Missing: the collection was deleted meanwhile.
+    """
     key = files.file_key(tenant.pk, collection.pk, received.sha256)
+    path_lock(collection.pk, path)  # versions of one path are numbered one after the other
     files.file_lock(key)
-    same = Document.objects.filter(tenant=tenant, collection=collection, sha256=received.sha256)
+    versions = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path=path)
+    newest: Document | None = versions.current().order_by("-version").first()
+    if newest is not None and newest.sha256 == received.sha256:
+        if not files.file_exists(key):
+            files.file_place(received, key)  # a lost original comes back with the same bytes
+        return Uploaded(newest, created=False)
+    waiting = versions.filter(
+        live_from__isnull=True, live_to__isnull=True, sha256=received.sha256
+    ).first()
+    if waiting is not None:
+        return _put_again(tenant, actor, waiting, versions.aggregate(last=Max("version"))["last"])
+    name = PurePosixPath(path).name
     try:
         with transaction.atomic():
             document: Document = Document.objects.create(
                 tenant=tenant,
                 collection_id=collection.pk,
                 name=name,
+                path=path,
+                version=(versions.aggregate(last=Max("version"))["last"] or 0) + 1,
+                source=source,
+                source_url=source_url,
+                batch=batch,
                 media_type=mimetypes.guess_type(name)[0] or "application/octet-stream",
                 size=received.size,
                 sha256=received.sha256,
@@ -82,15 +140,11 @@ def _document_add(
                 uploaded_by_id=actor.user_id,
             )
     except IntegrityError as error:
-        # Not a check before the insert but the constraint decides, so two uploads at once cannot both win.
-        if "document_once_per_collection" not in str(error):
-            raise Missing("collection") from error
-        document = same.get()
-        if not files.file_exists(key):
-            files.file_place(received, key)  # a lost original comes back with the same bytes
-        return Uploaded(document, created=False)
+        raise Missing("collection") from error
+    if newest is not None:
+        version_inherit(newest, document)
     files.file_place(received, key)
-    _enqueue(tenant, actor, document)
+    document_enqueue(tenant, actor, document)
     audit_record(
         tenant=tenant,
         actor=actor,
@@ -100,6 +154,63 @@ def _document_add(
     )
     notify(tenant.pk, f"collection:{collection.pk}", document.pk)
     return Uploaded(document, created=True)
+
+
+def _put_again(tenant: Tenant, actor: Actor, waiting: Document, last: int) -> Uploaded:
+    """Make a version that never went live the newest one: its bytes came back while it still waited."""
+    row = document_lock(tenant, waiting)
+    row.version = last + 1
+    if not row.is_active:
+        row.status = DocumentStatus.QUEUED
+        row.error_code = row.error_message = ""
+        row.finished_at = None
+    row.save()
+    if not active_jobs(tenant, Document.objects.filter(pk=row.pk)):
+        document_enqueue(tenant, actor, row)
+    notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
+    return Uploaded(row, created=False)
+
+
+def version_inherit(old: Document, new: Document) -> None:
+    """Give a new version what people have set on the old one; who may see it above all."""
+    for name in ("is_restricted", "tags", "dated", "attributes"):
+        setattr(new, name, getattr(old, name))
+    if old.type_reason == TYPE_BY_HAND:
+        new.document_type, new.type_reason = old.document_type, old.type_reason
+    new.save()
+    for entry in old.access.all():
+        entry.pk, entry.document = None, new
+        entry.save(force_insert=True)
+
+
+def path_lock(collection_id: int, path: str) -> None:
+    """Take the lock on a path of a collection until the transaction ends; before ``files.file_lock``."""
+    files.file_lock(f"{collection_id}:{path}")
+
+
+def document_path(path: str) -> str:
+    """Return a relative path with single slashes, as documents of trees are named.
+
+    Raises:
+        Invalid: ``name_invalid`` for one that is empty, absolute, too long, leads upwards or holds control characters.
+    """
+    clean = unicodedata.normalize("NFC", path)
+    parts = [part for part in clean.split("/") if part not in ("", ".")]
+    bad = (
+        not parts
+        or clean.startswith("/")
+        or ".." in parts
+        or len(clean) > 1000
+        or any(len(part) > 255 for part in parts)
+        or not all(character.isprintable() for character in clean)
+    )
+    if bad:
+        raise Invalid(
+            "name_invalid",
+            "This is no path inside the collection: use folder/name with at most 1000 characters, without “..”.",
+            data={"fields": {"path": ["Not a path inside the collection."]}},
+        )
+    return "/".join(parts)
 
 
 def document_name(name: str) -> str:
@@ -127,7 +238,7 @@ def document_retry(*, tenant: Tenant, actor: Actor, document: Document) -> Docum
     """
     actor.require("document.write")
     with transaction.atomic():
-        row = _document_lock(tenant, document)
+        row = document_lock(tenant, document)
         if row.status not in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
             raise Conflict(
                 "document_not_retryable",
@@ -138,7 +249,7 @@ def document_retry(*, tenant: Tenant, actor: Actor, document: Document) -> Docum
         row.finished_at = None
         row.progress_current = row.progress_total = 0
         row.save()
-        _enqueue(tenant, actor, row)
+        document_enqueue(tenant, actor, row)
         audit_record(
             tenant=tenant,
             actor=actor,
@@ -162,7 +273,7 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
         # The job's row comes first in the order of locks.
         for job in active_jobs(tenant, Document.objects.filter(pk=document.pk)):
             cancel_quietly(tenant, actor, job)
-        row = _document_lock(tenant, document)
+        row = document_lock(tenant, document)
         if not row.is_active and row.status != DocumentStatus.CANCELLED:
             raise Conflict("document_not_active", "This document is not being read any more.")
         if row.is_active and not active_jobs(tenant, Document.objects.filter(pk=row.pk)):
@@ -176,36 +287,68 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
 def document_delete(*, tenant: Tenant, actor: Actor, document: Document) -> None:
     """Delete a document with pages, chunks, vectors, lexical rows and statistics, and its file when nothing needs it.
 
+    The current version goes with all earlier ones: what is deleted answers no more, as of any time. An earlier version
+    goes alone.
+
     Raises:
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
     with transaction.atomic():
-        for job in active_jobs(tenant, Document.objects.filter(pk=document.pk)):
+        versions = Document.objects.filter(tenant=tenant, pk=document.pk)
+        if document.live_to is None:
+            versions = Document.objects.filter(
+                tenant=tenant, collection_id=document.collection_id, path=document.path
+            )
+        for job in active_jobs(tenant, versions):
             cancel_quietly(tenant, actor, job)
         collection = collection_lock(tenant, document.collection_id)
-        row = _document_lock(tenant, document)
-        terms.document_unindex(collection=collection, document_id=row.pk)
-        vectors = Embedding.objects.filter(
-            tenant=tenant, chunk_id__in=Chunk.objects.filter(document=row).values("pk")
-        )
-        vectors._raw_delete(vectors.db)
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="document.delete",
-            object=row,
-            data={"collection": row.collection_id, "sha256": row.sha256, "chunks": row.chunk_count},
-        )
-        notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
-        tenant_id, key, sha256 = tenant.pk, row.file, row.sha256
-        row.delete()
-        transaction.on_commit(
-            lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256)
-        )
+        rows = list(versions.select_for_update(no_key=True).order_by("pk"))
+        if not any(row.pk == document.pk for row in rows):
+            raise Missing("document")
+        for row in rows:
+            document_remove(tenant, actor, collection, row, action="document.delete")
 
 
-def _enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:
+def document_remove(
+    tenant: Tenant, actor: Actor, collection: Collection, row: Document, *, action: str
+) -> None:
+    """Remove one version with everything made of it, in the current transaction; its file goes after the commit.
+
+    Args:
+        collection: its row, locked by the caller.
+        row: locked by the caller.
+    """
+    terms.document_unindex(
+        collection=collection, document_id=row.pk, is_counted=row.live_to is None
+    )
+    is_live = row.live_from is not None and row.live_to is None
+    if is_live:
+        code_graph_forget(row)
+    vectors = Embedding.objects.filter(
+        tenant=tenant, chunk_id__in=Chunk.objects.filter(document=row).values("pk")
+    )
+    vectors._raw_delete(vectors.db)
+    audit_record(
+        tenant=tenant,
+        actor=actor,
+        action=action,
+        object=row,
+        data={"collection": row.collection_id, "sha256": row.sha256, "chunks": row.chunk_count},
+    )
+    notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
+    tenant_id, key, sha256 = tenant.pk, row.file, row.sha256
+    if row.live_to is None:
+        collection_id, path = row.collection_id, row.path
+        transaction.on_commit(lambda: tree_forget(tenant_id, collection_id, path))
+    row.delete()
+    if is_live:
+        settle_later(collection)
+    transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
+
+
+def document_enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:
+    """Give a document the job that ingests it, in the current transaction."""
     document.job = job_enqueue(
         tenant=tenant,
         actor=actor,
@@ -217,7 +360,8 @@ def _enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:
     document.save(update_fields=["job", "updated_at"])
 
 
-def _document_lock(tenant: Tenant, document: Document) -> Document:
+def document_lock(tenant: Tenant, document: Document) -> Document:
+    """Return a document's row, locked until the transaction ends. Raises Missing."""
     # In the pipeline's order (collection, then document), so that the two cannot wait for each other.
     with connection.cursor() as cursor:
         cursor.execute(

@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "template_partials",
     "jobs",
+    "webhooks",
     "runs",
     "apps.collections",
     "apps.tools",
@@ -155,6 +156,10 @@ STATIC_URL = "static/"
 STATICFILES_DIRS = [ROOT / "static"]
 STATIC_ROOT = DATA_DIR / "static"
 MAX_UPLOAD_BYTES: int = env.get("GROUNDWORK_MAX_UPLOAD_MB") * 1_000_000
+IMPORT_PATHS: list[str] = env.get("GROUNDWORK_IMPORT_PATHS")
+IMPORT_MAX_FILES: int = env.get("GROUNDWORK_IMPORT_MAX_FILES")
+IMPORT_MAX_BYTES: int = env.get("GROUNDWORK_IMPORT_MAX_MB") * 1_000_000
+FETCH_NETWORKS: list[str] = env.get("GROUNDWORK_FETCH_NETWORKS")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 STORAGES = {
@@ -163,6 +168,8 @@ STORAGES = {
 }  # fmt: skip
 
 # REST
+RATE_PER_MINUTE: int = env.get("GROUNDWORK_RATE_PER_MINUTE")
+TENANT_RATE_PER_MINUTE: int = env.get("GROUNDWORK_TENANT_RATE_PER_MINUTE")
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "web.drf.auth.ApiKeyAuthentication",
@@ -191,7 +198,13 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
+        "DecisionKind": "runs.models.PendingDecision.Kind",
+        "KindEnum": ["user", "api_key"],
+        "DecisionStatus": "runs.models.DecisionStatus",
+        "DocumentSource": "apps.collections.models.DocumentSource",
+        "DeliveryStatus": "webhooks.models.DeliveryStatus",
         "DocumentStatus": "apps.collections.models.DocumentStatus",
+        "ImportStatus": "apps.collections.models.ImportStatus",
         "RunStatus": "runs.models.RunStatus",
         "Role": "tenancy.models.Role",
     },
@@ -206,6 +219,8 @@ BROKER: str = env.get("GROUNDWORK_BROKER")
 JOB_LEASE_S: int = env.get("GROUNDWORK_JOB_LEASE_S")
 LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
+APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")
+TELEMETRY: str = env.get("GROUNDWORK_TELEMETRY")
 INGEST_SECONDS: int = env.get("GROUNDWORK_INGEST_SECONDS")
 INGEST_MEMORY_MB: int = env.get("GROUNDWORK_INGEST_MEMORY_MB")
 _TASK_TIMEOUT = INGEST_SECONDS * 3 + 60  # one document: read, embed and index
@@ -231,6 +246,7 @@ if BROKER == "redis":
 
 # Models
 EMBEDDER: str = env.get("GROUNDWORK_EMBEDDER")
+RERANKER: str = env.get("GROUNDWORK_RERANKER")
 ALLOW_PRIVATE_MODEL_URLS: bool = env.get("GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS")
 DEFAULT_MODEL: str = env.get("GROUNDWORK_DEFAULT_MODEL")
 

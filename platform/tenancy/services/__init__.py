@@ -5,6 +5,7 @@ from tenancy.services.credentials import credential_delete, credential_set
 from tenancy.services.invites import invite_accept, invite_create, invite_revoke
 from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate
 from tenancy.services.members import member_add, member_remove, member_role_change
+from tenancy.services.model_entries import model_entry_delete, model_entry_set, model_entry_switch
 from tenancy.services.tenants import tenant_create
 
 __all__ = [
@@ -20,5 +21,8 @@ __all__ = [
     "member_add",
     "member_remove",
     "member_role_change",
+    "model_entry_delete",
+    "model_entry_set",
+    "model_entry_switch",
     "tenant_create",
 ]

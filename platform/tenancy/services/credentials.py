@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from django.db import transaction
@@ -22,6 +23,16 @@ PROVIDERS: dict[str, str] = {
     "xai": "xAI",
     "compatible": "OpenAI-compatible server",
 }
+# Names of compatible endpoints stand in routing names (compatible/<endpoint>/<model>), where these mean something else;
+# the same test holds this against toolloop's rule.
+_ENDPOINT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
+_RESERVED = frozenset({*PROVIDERS, "default", "gemini", "extractive", "scripted"})
+MAX_ENDPOINTS = 20
+
+
+def is_endpoint_name(name: str) -> bool:
+    """Tell whether a compatible endpoint may have this name."""
+    return _ENDPOINT_NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
 @transaction.atomic
@@ -31,27 +42,30 @@ def credential_set(
     actor: Actor,
     provider: str,
     secret: str,
+    endpoint: str = "",
     base_url: str = "",
     label: str = "",
     model_names: Sequence[str] = (),
     is_enabled: bool = True,
 ) -> ProviderCredential:
-    """Store a provider's key for the workspace, encrypted; an earlier one is replaced.
+    """Store a provider's key for the workspace, encrypted; an earlier one of the same endpoint is replaced.
 
     Args:
+        endpoint: name of a further compatible server, "" for the default one; see ``is_endpoint_name``.
         secret: the key; "" keeps the stored one (or none, for a compatible server that wants none).
         base_url: another endpoint; needed for a compatible server.
         model_names: models to offer; empty offers the usual ones.
 
     Raises:
         Denied: the actor may not manage credentials.
-        Invalid: unknown provider, missing key or URL, or a URL that is not allowed.
+        Invalid: unknown provider, missing key or URL, a URL that is not allowed, or a name that an endpoint cannot have.
     """
     actor.require("credential.manage")
     if provider not in PROVIDERS:
         raise Invalid(
             "invalid", f"Unknown provider “{provider}”: use one of {', '.join(PROVIDERS)}."
         )
+    _check_endpoint(provider, endpoint)
     secret = secret.strip()
     if not secret.isprintable() or " " in secret or len(secret) > 500:
         raise Invalid(
@@ -67,11 +81,11 @@ def credential_set(
             data={"field": "base_url"},
         )
     with tenant_scope(tenant.pk):
-        row = (
-            ProviderCredential.objects.select_for_update(of=("self",))
-            .filter(tenant=tenant, provider=provider)
-            .first()
-        )
+        rows = ProviderCredential.objects.select_for_update(of=("self",))
+        own = {r.endpoint: r for r in rows.filter(tenant=tenant, provider=provider)}
+        row = own.get(endpoint)
+        if endpoint and row is None:
+            _check_room(endpoint, own)
         if not secret and row is None and provider != "compatible":
             raise Invalid("invalid", "Enter the provider's key.", data={"field": "secret"})
         # A stored key belongs to the host it was entered for: moving the URL alone would send it elsewhere.
@@ -82,11 +96,9 @@ def credential_set(
                 data={"field": "secret"},
             )
         is_new = row is None
-        row = row or ProviderCredential(tenant=tenant, provider=provider)
+        row = row or ProviderCredential(tenant=tenant, provider=provider, endpoint=endpoint)
         if secret or is_new:
-            row.secret_encrypted = crypto.encrypt(
-                secret, tenant_id=tenant.pk, purpose=f"credential:{provider}"
-            )
+            row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=row.purpose)
             row.last_four = secret[-4:] if len(secret) >= 12 else ""
         row.base_url, row.label, row.is_enabled = url, label.strip()[:80], is_enabled
         row.model_names = [n for n in dict.fromkeys(m.strip() for m in model_names) if n]
@@ -96,22 +108,24 @@ def credential_set(
             actor=actor,
             action="credential.set",
             object=row,
-            object_name=provider,
+            object_name=row.name,
             data={"is_new": is_new, "key_changed": bool(secret), "base_url": url},
         )
     return row
 
 
 @transaction.atomic
-def credential_delete(*, tenant: Tenant, actor: Actor, provider: str) -> None:
-    """Forget the workspace's key of a provider.
+def credential_delete(*, tenant: Tenant, actor: Actor, provider: str, endpoint: str = "") -> None:
+    """Forget the workspace's key of a provider, or of one of its compatible endpoints.
 
     Raises:
         Denied, Missing: without the right; there is none.
     """
     actor.require("credential.manage")
     with tenant_scope(tenant.pk):
-        row = ProviderCredential.objects.filter(tenant=tenant, provider=provider).first()
+        row = ProviderCredential.objects.filter(
+            tenant=tenant, provider=provider, endpoint=endpoint
+        ).first()
         if row is None:
             raise Missing("credential")
         audit_record(
@@ -119,6 +133,40 @@ def credential_delete(*, tenant: Tenant, actor: Actor, provider: str) -> None:
             actor=actor,
             action="credential.delete",
             object=row,
-            object_name=provider,
+            object_name=row.name,
         )
         row.delete()
+
+
+def _check_endpoint(provider: str, endpoint: str) -> None:
+    if not endpoint:
+        return
+    if provider != "compatible":
+        raise Invalid(
+            "invalid",
+            "Only OpenAI-compatible servers can have several endpoints; leave the name empty.",
+            data={"field": "endpoint"},
+        )
+    if not is_endpoint_name(endpoint):
+        raise Invalid(
+            "invalid",
+            "An endpoint's name has small letters, digits and hyphens, at most 30, and is not “default” or a provider's.",
+            data={"field": "endpoint"},
+        )
+
+
+def _check_room(endpoint: str, own: dict[str, ProviderCredential]) -> None:
+    """Refuse a new endpoint that is one too many, or whose name begins a model name of the default server."""
+    if len(own) >= MAX_ENDPOINTS:
+        raise Invalid(
+            "invalid",
+            f"There are {MAX_ENDPOINTS} endpoints already: remove one first.",
+            data={"field": "endpoint"},
+        )
+    default = own.get("")
+    if default is not None and any(n.startswith(f"{endpoint}/") for n in default.model_names):
+        raise Invalid(
+            "invalid",
+            f"Models of the default server begin with “{endpoint}/”: they would be looked for here. Choose another name.",
+            data={"field": "endpoint"},
+        )

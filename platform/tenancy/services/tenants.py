@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.db import IntegrityError, transaction
 
@@ -13,6 +14,24 @@ from tenancy.selectors import may_create_tenant, user_actor
 from tenancy.services.audit import audit_record
 
 _SLUG = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z")
+
+
+_started: list[Callable[[Tenant], None]] = []
+
+
+def on_tenant_create(function: Callable[[Tenant], None]) -> None:
+    """Let an app give new workspaces what they start with, inside the transaction that makes them.
+
+    For rooms above this one, which it must not know; call it in ``AppConfig.ready``.
+    """
+    if function not in _started:
+        _started.append(function)
+
+
+def tenant_start(tenant: Tenant) -> None:
+    """Give a workspace what the apps let it start with; part of ``tenant_create``."""
+    for function in _started:
+        function(tenant)
 
 
 @transaction.atomic
@@ -57,4 +76,5 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
         audit_record(
             tenant=tenant, actor=user_actor(membership), action="tenant.create", object=tenant
         )
+        tenant_start(tenant)
     return tenant

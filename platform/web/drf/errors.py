@@ -11,18 +11,21 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from basics.errors import DomainError
+from basics.errors import DomainError, disk_full
 from web.errors import error_body
 
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | None:
-    """Return every refusal as ``{code, message, details, request_id}``; other exceptions stay 500s."""
+    """Return every refusal as ``{code, message, details, request_id}``, a full disk too; other exceptions stay 500s."""
     request = context["request"]._request
     headers: dict[str, str] = {}
-    if isinstance(exc, DomainError):
+    refusal = exc if isinstance(exc, DomainError) else disk_full(exc)
+    if refusal is not None:
         set_rollback()
-        body = error_body(request, exc.code, exc.message, exc.data)
-        return Response(body, status=exc.status)
+        body = error_body(request, refusal.code, refusal.message, refusal.data)
+        if "retry_after" in refusal.data:
+            headers["Retry-After"] = str(refusal.data["retry_after"])
+        return Response(body, status=refusal.status, headers=headers)
     if isinstance(exc, Http404):
         exc = exceptions.NotFound()
     elif isinstance(exc, PermissionDenied):

@@ -6,6 +6,9 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
+from tenancy.idempotency import MAX_KEY
+from web.drf.idempotency import HEADER, REPLAYED, WRITES
+
 ERROR_NAME = "Error"
 ERROR = {
     "type": "object",
@@ -30,6 +33,22 @@ _COMMON = {
     "404": "No such object in this workspace.",
     "409": "Its state, or that of another object, does not allow this now.",
     "413": "The body is larger than this server takes.",
+    "422": "What is stored cannot be read like this, or the Idempotency-Key was sent with another request.",
+    "429": "Too many requests of this caller or workspace; `Retry-After` and `details` say when to go on.",
+}
+IDEMPOTENCY = {
+    "in": "header",
+    "name": HEADER,
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
+    "description": "A name made once for this request, a UUID for example. For 24 hours its repetition gets the first "
+    f"answer, with the header `{REPLAYED}: true`, and changes nothing. While the first is under way the answer is 409 "
+    "with `Retry-After`; the key with another request is 422 (`idempotency_key_reused`). A refused request keeps no key.",
+}
+_REPLAYED = {
+    REPLAYED: {
+        "schema": {"type": "string", "enum": ["true"]},
+        "description": "This is the answer to an earlier request with the same Idempotency-Key.",
+    }
 }
 
 
@@ -73,6 +92,11 @@ def document_errors(result: dict[str, Any], generator: Any, request: Any, public
                 if not _can_happen(status, path, method, operation):
                     continue
                 responses.setdefault(status, {"description": description, "content": content})
+            if method.upper() in WRITES:
+                operation.setdefault("parameters", []).append(IDEMPOTENCY)
+                for status, answer in responses.items():
+                    if status.startswith("2"):
+                        answer["headers"] = answer.get("headers", {}) | _REPLAYED
             for answer in responses.values():
                 answer.setdefault("description", "")
             operation["responses"] = dict(sorted(responses.items()))
@@ -83,7 +107,10 @@ def _can_happen(status: str, path: str, method: str, operation: dict[str, Any]) 
     """Tell whether an error makes sense on an operation: reads without an id find something or nothing."""
     is_read = method == "get"
     return {
-        "404": "{" in path or not is_read,
+        # A question may name an object too, as the tools offered for a collection do.
+        "404": "{" in path or not is_read or path.endswith("/tools"),
         "409": not is_read,
         "413": "requestBody" in operation,
+        # A repository is read when it is asked for, and may be none, damaged or too large.
+        "422": not is_read or "/git/" in path,
     }.get(status, True)

@@ -15,7 +15,9 @@ from rest_framework.views import APIView
 
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.rate_limits import RateLimited, RateState, rate_take
 from tenancy.scope import tenant_scope
+from web.drf.idempotency import repeatable, watch_uploads
 from web.drf.pages import Pagination
 
 
@@ -27,6 +29,7 @@ class TenantAPIView(APIView):
 
     actions: ClassVar[Mapping[str, str]] = {}
     pagination_class: ClassVar[type[Pagination] | None] = None
+    _rate: RateState | None = None
 
     @property
     def tenant(self) -> Tenant:
@@ -45,8 +48,20 @@ class TenantAPIView(APIView):
         return pages.get_paginated_response(output(found, many=True).data)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        self._uploads = watch_uploads(request)
         with ExitStack() as self._scope:
             return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate, ask for permission, and let a write that came with an ``Idempotency-Key`` be repeated."""
+        super().initial(request, *args, **kwargs)
+        name = str(request.method).lower()
+        handler = getattr(self, name, None)
+        if self._uploads is not None and handler is not None:
+            wrapped = repeatable(
+                handler, tenant=self.tenant, actor=self.actor, uploads=self._uploads
+            )
+            setattr(self, name, wrapped)  # of this request's view alone: what dispatch calls next
 
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
@@ -54,3 +69,16 @@ class TenantAPIView(APIView):
         if tenant is not None:
             self._scope.enter_context(tenant_scope(tenant.pk))
             structlog.contextvars.bind_contextvars(tenant=tenant.slug)
+            try:  # before permissions: what is refused costs us too
+                self._rate = rate_take(tenant=tenant, actor=self.actor)
+            except RateLimited as error:
+                self._rate = error.state
+                raise
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Say in every answer how many requests are left."""
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if self._rate is not None:
+            for name, value in self._rate.headers.items():
+                final[name] = value
+        return final

@@ -118,7 +118,8 @@ def test_table_stays_whole_when_it_fits():
 
 def test_code_is_cut_at_lines_when_it_is_long():
     code = "```python\n" + "".join(f"value_{i} = compute({i})\n" for i in range(150)) + "```"
-    chunks = [c for c in chunk_document(document_of(code + "\n\n" + prose(3))) if c.kind == "code"]
+    document = document_of(code + "\n\n" + prose(3))
+    chunks = [c for c in chunk_document(document) if c.metadata.get("is_code")]
     assert len(chunks) > 2
     assert all(c.text.split("\n")[-1].endswith((")", "```")) for c in chunks)
 

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from apps.collections.ingestion.identifiers import (
     facts,
     fidelity_measure,
@@ -43,3 +47,15 @@ def test_longer_code_does_not_stand_for_a_shorter_one():
 
 def test_share_is_whole_when_there_is_nothing_to_keep():
     assert fidelity_measure("no codes", []).share == 1.0
+
+
+@pytest.mark.parametrize(
+    "run", ["1", "a", "aB", "1a", "1,", "1.", "a_", "a-", ".", "_", "é1"], ids=repr
+)
+def test_time_is_linear_when_a_run_has_no_end(run: str) -> None:
+    """A worker whose interpreter is held by a pattern cannot renew its leases: it counts as dead."""
+    text = run * (200_000 // len(run))
+    began = time.process_time()
+    facts(text)
+    facts("x" + text + " and " + text[::-1])
+    assert time.process_time() - began < 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from apps.collections.ingestion import detect
+from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE
 from apps.collections.ingestion.readers.base import Reader, Reading
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 
@@ -16,6 +17,13 @@ _READERS: dict[str, tuple[str, str]] = {
     detect.HTML: ("html", "HtmlReader"),
     detect.DOCX: ("docx", "DocxReader"),
     detect.CSV: ("csv", "CsvReader"),
+    detect.PPTX: ("pptx", "PptxReader"),
+    detect.XLSX: ("xlsx", "XlsxReader"),
+    detect.ODT: ("odt", "OdtReader"),
+    detect.EPUB: ("epub", "EpubReader"),
+    detect.JSON: ("json", "JsonReader"),
+    detect.JSON_LINES: ("json", "JsonLinesReader"),
+    detect.EML: ("eml", "EmlReader"),
 }
 
 __all__ = ["Reader", "Reading", "media_types", "reader_for"]
@@ -23,7 +31,7 @@ __all__ = ["Reader", "Reading", "media_types", "reader_for"]
 
 def media_types() -> tuple[str, ...]:
     """List the media types that can be read."""
-    return tuple(_READERS)
+    return (*_READERS, *BY_MEDIA_TYPE)
 
 
 def reader_for(media_type: str) -> Reader:
@@ -32,6 +40,9 @@ def reader_for(media_type: str) -> Reader:
     Raises:
         ReadFailure: ``unsupported_type``.
     """
+    if media_type in BY_MEDIA_TYPE:
+        of_language: Reader = import_module(f"{__name__}.code").reader_of(media_type)
+        return of_language
     entry = _READERS.get(media_type)
     if entry is None:
         raise ReadFailure(

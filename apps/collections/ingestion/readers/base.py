@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,9 @@ from apps.collections.ingestion.types import (
 )
 
 PART_CHARS = 40_000
+MAX_HEADER = (
+    100_000  # characters of a table's header: every part of the table carries it over the wire
+)
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -174,14 +177,13 @@ def _line_cut(text: str, low: int, high: int, inside: Callable[[int], bool]) -> 
 
 def _clip(region: Region, start: int, end: int) -> Region:
     low, high = max(region.char_start, start), min(region.char_end, end)
-    rows = region.row_starts[
-        bisect_left(region.row_starts, low) : bisect_left(region.row_starts, high)
-    ]
-    return Region(
-        kind=region.kind,
+    first = bisect_left(region.row_starts, low)
+    last = bisect_left(region.row_starts, high)
+    return replace(
+        region,
         char_start=low - start,
         char_end=high - start,
-        row_starts=tuple(row - start for row in rows),
+        row_starts=tuple(row - start for row in region.row_starts[first:last]),
         body_start=max(region.body_start, low) - start,
-        header=region.header,
+        rows=region.rows[first:last],
     )

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
+from apps.collections.ingestion.readers.base import (
+    MAX_HEADER,
+    Reading,
+    read_text,
+    split_parts,
+)
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure, Region
 
 _DELIMITERS = ",;\t|"
@@ -37,7 +42,9 @@ class CsvReader:
             len(text),
             row_starts=tuple(rows),
             body_start=second,
-            header=text[first:second].strip("\n"),
+            header=text[first : min(second, first + MAX_HEADER)].strip("\n"),
+            columns=widths[0],
+            delimiter=delimiter,
         )
         parts = list(split_parts(text, [], [region]))
         reading = Reading(len(parts), iter(parts), is_paged=False)

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
+from apps.collections.ingestion.readers.base import (
+    MAX_HEADER,
+    Reading,
+    read_text,
+    split_parts,
+)
 from apps.collections.ingestion.types import Heading, ReaderLimits, Region
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -132,7 +137,9 @@ def _table(text: str, lines: list[tuple[int, int, str]], i: int, stop: int) -> R
         lines[stop - 1][1],
         row_starts=(lines[i][0], *(row[0] for row in lines[i + 2 : stop])),
         body_start=body,
-        header=text[lines[i][0] : lines[i + 1][1]].rstrip("\n"),
+        header=text[lines[i][0] : lines[i + 1][1]].rstrip("\n")[:MAX_HEADER],
+        columns=lines[i + 1][2].strip().strip("|").count("|") + 1,
+        delimiter="|",
     )
 
 

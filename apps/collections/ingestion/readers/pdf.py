@@ -11,6 +11,7 @@ import pypdfium2.raw as pdfium_c
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.readers.base import Reading, clean_text
 from apps.collections.ingestion.readers.pdf_headings import HeadingFinder, outline_titles
+from apps.collections.ingestion.readers.pdf_tables import TableFinder
 from apps.collections.ingestion.readers.pdf_text import clean_page
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 
@@ -76,6 +77,7 @@ def _pages(
     document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list[str]
 ) -> Iterator[PageText]:
     finder = HeadingFinder(outline_titles(document))
+    tables = TableFinder()
     chars = 0
     has_text = False
     bad_pages: list[int] = []
@@ -93,6 +95,7 @@ def _pages(
         raw = raw_page_text(textpage)
         cleaned = clean_page(raw)
         lines = finder.measure(textpage, raw, cleaned)
+        regions = tables.find(page, textpage, raw, cleaned, index + 1)
         width, height = page.get_size()
         textpage.close()
         page.close()
@@ -112,6 +115,7 @@ def _pages(
                 text=cleaned.text + PAGE_END,
                 width=round(width, 2),
                 height=round(height, 2),
+                regions=tuple(regions),
             ),
             lines,
         )
@@ -120,6 +124,10 @@ def _pages(
     document.close()
     if not has_text:
         raise _no_text(bad_pages, empty_pages)
+    if tables.skipped:
+        warnings.append(
+            f"Looking for tables took too long; those on pages {_ranges(tables.skipped)} are kept as plain text."
+        )
     if bad_pages:
         warnings.append(f"Pages that could not be read: {_ranges(bad_pages)}.")
     if empty_pages:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
@@ -18,16 +21,22 @@ from apps.collections.ingestion.types import Heading, PageText
 _LOOK_AHEAD = 8  # pages read before the first is handed on: body size needs more than a title page
 _LARGER = 1.15
 _RUNNING_PAGES = 3
+_RARE = 0.2  # of a page's letters: what is set larger than the page's own body and more common is no heading
+_DISPLAY = 2.4  # times the body: a title on a cover, whose lines are fitted to its width
+_SAME_SIZE = 0.1
+_MAX_MERGED = 4  # lines: more in a row are a list of names or a pull quote
 _MAX_HEADING_CHARS = 160
 _MAX_HEADINGS_PER_PAGE = 12
 _MAX_OUTLINE = 2000
 _LETTER = re.compile(r"[^\W_]")
 _NOT_A_HEADING_END = (",", ";", "-", "–")
+_BOLD = (b"bold", b"black", b"heavy", b"demi", b"sfbx", b"cmbx", b"-bd")
+_BOLD_WEIGHT = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page's text with its letter height in points and whether its font is bold."""
+    """A line of a page's text with its letters' size in points and whether all of it is bold."""
 
     char_start: int
     char_end: int
@@ -63,7 +72,7 @@ class HeadingFinder:
         self._started = False
 
     def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[Line]:
-        """Probe the first letter of each line for its height and weight."""
+        """Probe the first letter of each line for its size and weight, and the last where it could be a heading."""
         probe = _Probe(textpage, raw)
         lines: list[Line] = []
         position = 0
@@ -71,6 +80,12 @@ class HeadingFinder:
             letter = _LETTER.search(line)
             if letter is not None:
                 size, bold = probe.at(clean.raw_offset(position + letter.start()))
+                if (bold or size < 8) and len(line) <= _MAX_HEADING_CHARS:
+                    # "Name: what is said of it" begins bold only; a small "Chapter 1." may open a large title.
+                    last = len(line.rstrip()) - 1
+                    if line[last].isalnum():
+                        last_size, last_bold = probe.at(clean.raw_offset(position + last))
+                        size, bold = max(size, last_size), bold and last_bold
                 lines.append(Line(position, position + len(line), size, bold))
             position += len(line) + 1
         return lines
@@ -92,11 +107,15 @@ class HeadingFinder:
     def ready(self) -> Iterator[PageText]:
         """Yield the pages whose headings can be told by now."""
         if self._started or len(self._waiting) >= _LOOK_AHEAD:
-            self._started = True
             yield from self.rest()
 
     def rest(self) -> Iterator[PageText]:
         """Yield all pages still held."""
+        if not self._started:
+            self._started = True
+            # Levels follow from the sizes in use: a title page that grows line by line must not rank its lines alike.
+            for page, lines in self._waiting:
+                self._headings(page, lines)
         while self._waiting:
             page, lines = self._waiting.popleft()
             yield replace(page, headings=tuple(self._headings(page, lines)))
@@ -105,17 +124,28 @@ class HeadingFinder:
         if not lines:
             return []
         body = self._sizes.most_common(1)[0][0]
+        on_page: Counter[float] = Counter()
+        for line in lines:
+            on_page[line.size] += line.char_end - line.char_start
+        local = on_page.most_common(1)[0][0]
+        rare = _RARE * sum(on_page.values())
         bold_is_rare = self._bold_chars < sum(self._sizes.values()) * 0.25
         outline = self._outline.get(page.number - 1, {})
         found: list[tuple[Line, str, int]] = []
+        cells = page.regions
         for i, line in enumerate(lines):
+            if any(r.char_start <= line.char_start < r.char_end for r in cells):
+                continue  # what a table says in bold names its columns
             title = " ".join(page.text[line.char_start : line.char_end].split())
             level = outline.get(_key(title), 0)
             if not level and not self._outline_rules() and not self._is_running(title):
-                level = self._level_by_size(line, lines, i, title, body, bold_is_rare)
+                # On a page in small print, headings may be no larger than the body elsewhere.
+                is_small = line.size < body * _LARGER and _is_short(title)
+                base = local if is_small and on_page[line.size] < rare else body
+                level = self._level_by_size(line, lines, i, title, min(base, body), bold_is_rare)
             if level:
                 found.append((line, title, level))
-        headings = _merge_lines(found)
+        headings = _merge_lines(found, body)
         return headings if len(headings) <= _MAX_HEADINGS_PER_PAGE else []
 
     def _outline_rules(self) -> bool:
@@ -155,52 +185,73 @@ class HeadingFinder:
 
 
 class _Probe:
-    """Asks PDFium for the letter height and weight at an offset of a page's raw text."""
+    """Asks PDFium for the font size and weight at an offset of a page's raw text."""
 
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str) -> None:
         self._raw_page = textpage.raw
         # Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ past the first plane only.
         self._wide = [i for i, ch in enumerate(raw) if ch > "\uffff"] if not raw.isascii() else []
-        self._rect = pdfium_c.FS_RECTF()
+        self._matrix = pdfium_c.FS_MATRIX()
         self._name = ctypes.create_string_buffer(128)
         self._flags = ctypes.c_int()
 
     def at(self, offset: int) -> tuple[float, bool]:
-        """Give (height in points rounded to halves, is bold)."""
-        unit = offset + sum(1 for wide in self._wide if wide < offset)
+        """Give (font size in points as shown, rounded to halves; is bold)."""
+        unit = offset + (bisect_left(self._wide, offset) if self._wide else 0)
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._raw_page, unit)
-        if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(self._raw_page, index, self._rect):
+        if index < 0 or not pdfium_c.FPDFText_GetMatrix(self._raw_page, index, self._matrix):
             return 0.0, False
-        size = round((self._rect.top - self._rect.bottom) * 2) / 2
+        # Files differ in where they put the size: into the font, or into the matrix of a font of size 1.
+        scale = math.hypot(self._matrix.b, self._matrix.d)
+        size = round(pdfium_c.FPDFText_GetFontSize(self._raw_page, index) * scale * 2) / 2
         length = pdfium_c.FPDFText_GetFontInfo(
             self._raw_page, index, self._name, len(self._name), self._flags
         )
         name = self._name.raw[: max(0, min(length, len(self._name)) - 1)].lower()
-        return size, b"bold" in name or b"black" in name or b"heavy" in name
+        if any(mark in name for mark in _BOLD):
+            return size, True
+        return size, pdfium_c.FPDFText_GetFontWeight(self._raw_page, index) >= _BOLD_WEIGHT
 
 
-def _merge_lines(found: list[tuple[Line, str, int]]) -> list[Heading]:
-    """Join heading lines of one level that follow each other directly: a long title set in two lines."""
-    headings: list[Heading] = []
-    for line, title, level in found:
-        last = headings[-1] if headings else None
+def _merge_lines(found: list[tuple[Line, str, int]], body: float) -> list[Heading]:
+    """Join heading lines of one size that follow each other directly: a long title set in several lines.
+
+    Longer runs are lists of names or pull quotes, and no heading at all.
+    """
+    runs: list[list[tuple[Line, str, int]]] = []
+    for item in found:
+        last = runs[-1][-1] if runs else None
         if (
             last is not None
-            and last.level == level
-            and line.char_start == last.char_end
-            and len(last.title) + len(title) <= _MAX_HEADING_CHARS
+            and item[0].char_start == last[0].char_end + 1
+            and abs(item[0].size - last[0].size)
+            <= (_SAME_SIZE * last[0].size if item[0].size >= _DISPLAY * body else 0.5)
+            and item[0].is_bold == last[0].is_bold
         ):
-            headings[-1] = Heading(
-                f"{last.title} {title}", level, last.char_start, line.char_end + 1
-            )
+            runs[-1].append(item)
         else:
-            headings.append(Heading(title, level, line.char_start, line.char_end + 1))
-    return headings
+            runs.append([item])
+    return [heading for run in runs if len(run) <= _MAX_MERGED for heading in _joined(run)]
+
+
+def _joined(run: list[tuple[Line, str, int]]) -> Iterator[Heading]:
+    start, title, level = run[0][0].char_start, run[0][1], run[0][2]
+    for (before, _, _), (line, more, other) in pairwise(run):
+        if len(title) + len(more) <= _MAX_HEADING_CHARS:
+            title, level = f"{title} {more}", min(level, other)
+            continue
+        yield Heading(title, level, start, before.char_end + 1)
+        start, title, level = line.char_start, more, other
+    yield Heading(title, level, start, run[-1][0].char_end + 1)
+
+
+def _is_short(title: str) -> bool:
+    return len(title.split()) <= 12 and not title.endswith((".", ":"))
 
 
 def _running_key(title: str) -> str:
-    return "".join(ch for ch in title.lower() if ch.isalpha())
+    return "".join(filter(str.isalpha, title.lower()))
 
 
 def _key(title: str) -> str:
-    return "".join(ch for ch in title.lower() if ch.isalnum())
+    return "".join(filter(str.isalnum, title.lower()))

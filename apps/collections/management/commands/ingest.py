@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,29 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from apps.collections.ingestion.detect import SUPPORTED_SUFFIXES
-from apps.collections.models import Collection, Document, DocumentStatus, Stage
-from apps.collections.operator import collection_named, ingestion_finish, tenant_named
-from apps.collections.services import collection_create, document_upload
+from apps.collections.ingestion.sources.archives import is_archive
+from apps.collections.models import (
+    Collection,
+    Document,
+    DocumentSource,
+    DocumentStatus,
+    Import,
+    ImportStatus,
+    Stage,
+)
+from apps.collections.operator import (
+    collection_named,
+    import_documents,
+    import_finish,
+    ingestion_finish,
+    tenant_named,
+)
+from apps.collections.services import (
+    ImportOptions,
+    collection_create,
+    document_upload,
+    import_start,
+)
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -23,14 +45,58 @@ _BLOCK = 1024 * 1024
 _STAGES = list(Stage.values)
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What one import reads: an archive from this machine, or a place on the server or in the web."""
+
+    kind: DocumentSource
+    label: str
+    options: ImportOptions
+    archive: Path | None = None
+
+
 class Command(BaseCommand):
     help = (
-        "Put files into a collection and wait until each is ready or has failed. Exit code 0: all ready; 1: some "
-        "failed. Works with the running worker, or does the work itself when none is alive."
+        "Put files, archives, web pages, folders, git repositories and Chroma folders into a collection and wait until "
+        "each document is ready or has failed. Exit code 0: all ready; 1: something failed or was refused. Works with "
+        "the running worker, or does the work itself when none is alive. What --git, --chroma and --folder name must "
+        "lie below GROUNDWORK_IMPORT_PATHS."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
+        parser.add_argument(
+            "paths",
+            nargs="*",
+            type=Path,
+            metavar="PATH",
+            help="files, archives, or folders of files, whose bytes are uploaded",
+        )
+        for option, meaning in (
+            ("--url", "a web page to fetch"),
+            ("--git", "a repository on the server"),
+            ("--chroma", "a Chroma folder on the server"),
+            ("--folder", "a folder on the server, with the paths below it"),
+        ):
+            metavar = "URL" if option == "--url" else "PATH"
+            parser.add_argument(
+                option,
+                action="append",
+                default=[],
+                metavar=metavar,
+                help=f"{meaning}; may be repeated",
+            )
+        parser.add_argument(
+            "--ref", default="", help="branch, tag or commit for --git; default: HEAD"
+        )
+        parser.add_argument(
+            "--chroma-collection", default="", metavar="NAME", help="when there are several"
+        )
+        parser.add_argument(
+            "--vectors-model",
+            default="",
+            metavar="MODEL",
+            help="take Chroma's vectors over as this model's; default: embed anew",
+        )
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", required=True, metavar="NAME", help="name or id")
         parser.add_argument(
@@ -44,7 +110,9 @@ class Command(BaseCommand):
         with tenant_scope(tenant.pk):
             actor = system_actor(tenant.pk)
             files = list(_files(options["paths"]))
-            if not files:
+            sources = list(_sources(files, options))
+            files = [path for path in files if not is_archive(path.name)]
+            if not files and not sources:
                 raise CommandError("No file of a supported format was found there.")
             collection = self._collection(tenant, actor, options)
             console = Console(stderr=True, quiet=options["json"] and not sys.stderr.isatty())
@@ -55,8 +123,11 @@ class Command(BaseCommand):
                 TimeElapsedColumn(),
                 console=console,
             ) as progress:
-                ended, refused = self._ingest(tenant, actor, collection, files, progress, options)
-        self._report(collection, ended, refused, options["json"])
+                work = _Work(tenant, actor, collection, progress, options["timeout"])
+                work.upload(files)
+                work.bring(sources)
+                ended = work.finish()
+        self._report(work, ended, options["json"])
 
     def _collection(self, tenant: Tenant, actor: Actor, options: dict[str, Any]) -> Collection:
         name = options["collection"]
@@ -70,88 +141,188 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(error.message) from error
 
-    def _ingest(
+    def _report(self, work: _Work, ended: list[Document], as_json: bool) -> None:
+        failed = [d for d in ended if d.status != DocumentStatus.READY]
+        if as_json:
+            self.stdout.write(json.dumps(_found(work, ended)))
+        else:
+            for line in _lines(work, ended):
+                self.stdout.write(line)
+        if failed or work.refused or any(_has_failed(row) for row in work.imports):
+            raise SystemExit(1)
+
+
+class _Work:
+    """One call of the command: what was taken in, what was refused, and how far it is."""
+
+    def __init__(
         self,
         tenant: Tenant,
         actor: Actor,
         collection: Collection,
-        files: list[Path],
         progress: Progress,
-        options: dict[str, Any],
-    ) -> tuple[list[Document], dict[str, str]]:
-        bars: dict[int, TaskID] = {}
-        refused: dict[str, str] = {}
+        timeout_s: float,
+    ) -> None:
+        self.tenant, self.actor, self.collection = tenant, actor, collection
+        self.refused: dict[str, str] = {}
+        self.imports: list[Import] = []
+        self._progress = progress
+        self._bars: dict[int, TaskID] = {}
+        self._deadline = time.monotonic() + timeout_s
+
+    def upload(self, files: list[Path]) -> None:
+        """Upload each file as a document."""
         for path in files:
             try:
                 uploaded = document_upload(
-                    tenant=tenant,
-                    actor=actor,
-                    collection=collection,
+                    tenant=self.tenant,
+                    actor=self.actor,
+                    collection=self.collection,
                     name=path.name,
                     chunks=_blocks(path),
                 )
             except DomainError as error:
-                refused[str(path)] = error.message
+                self.refused[str(path)] = error.message
                 continue
             state = "queued" if uploaded.created else "there already"
-            pk = uploaded.document.pk
-            bars.setdefault(pk, progress.add_task(path.name, total=len(_STAGES), state=state))
+            self._watch(uploaded.document, state)
 
-        def show(document: Document) -> None:
-            done: float = len(_STAGES)
-            state = str(document.get_status_display()).lower()
-            if document.status == DocumentStatus.PROCESSING:
-                state = str(document.get_stage_display()).lower()
-                done = _STAGES.index(document.stage) + document.progress_percent / 100
-            elif document.status == DocumentStatus.QUEUED:
-                done = 0
-            progress.update(bars[document.pk], completed=done, state=state)
+    def bring(self, sources: list[_Source]) -> None:
+        """Import each source, and wait for its entries; their documents are left to ``finish``."""
+        started: list[Import] = []
+        for source in sources:
+            try:
+                row = import_start(
+                    tenant=self.tenant,
+                    actor=self.actor,
+                    collection=self.collection,
+                    source=source.kind,
+                    options=source.options,
+                    name=source.archive.name if source.archive else "",
+                    chunks=_blocks(source.archive) if source.archive else None,
+                )
+            except DomainError as error:
+                self.refused[source.label] = error.message
+                continue
+            started.append(row)
+        for row in started:
+            bar = self._progress.add_task(row.name, total=None, state="importing")
+            ended = import_finish(self.tenant, row, timeout_s=self._left_s())
+            self.imports.append(ended)
+            state = str(ended.get_status_display()).lower()
+            self._progress.update(bar, total=1, completed=1, state=state)
+            for document in import_documents(ended):
+                self._watch(document, "queued")
 
-        timeout_s = options["timeout"]
-        return ingestion_finish(tenant, list(bars), on_change=show, timeout_s=timeout_s), refused
+    def finish(self) -> list[Document]:
+        """Wait until every document has ended; returns them as they ended."""
+        return ingestion_finish(
+            self.tenant, list(self._bars), on_change=self._show, timeout_s=self._left_s()
+        )
 
-    def _report(
-        self,
-        collection: Collection,
-        ended: list[Document],
-        refused: dict[str, str],
-        as_json: bool,
-    ) -> None:
-        failed = [d for d in ended if d.status != DocumentStatus.READY]
-        if as_json:
-            found = {
-                "collection": {"id": collection.pk, "name": collection.name},
-                "documents": [
-                    {
-                        "id": d.pk,
-                        "name": d.name,
-                        "status": d.status,
-                        "stage": d.stage,
-                        "pages": d.page_count,
-                        "chunks": d.chunk_count,
-                        "error_code": d.error_code,
-                        "error_message": d.error_message,
-                        "seconds": d.timings,
-                    }
-                    for d in ended
-                ],
-                "refused": [{"path": path, "message": text} for path, text in refused.items()],
+    def _left_s(self) -> float:
+        return max(0.0, self._deadline - time.monotonic())
+
+    def _watch(self, document: Document, state: str) -> None:
+        if document.pk not in self._bars:
+            bar = self._progress.add_task(document.name, total=len(_STAGES), state=state)
+            self._bars[document.pk] = bar
+
+    def _show(self, document: Document) -> None:
+        done: float = len(_STAGES)
+        state = str(document.get_status_display()).lower()
+        if document.status == DocumentStatus.PROCESSING:
+            state = str(document.get_stage_display()).lower()
+            done = _STAGES.index(document.stage) + document.progress_percent / 100
+        elif document.status == DocumentStatus.QUEUED:
+            done = 0
+        self._progress.update(self._bars[document.pk], completed=done, state=state)
+
+
+def _has_failed(row: Import) -> bool:
+    """Tell whether an import failed or an entry of it did; what the rules leave out is no failure."""
+    return row.status != ImportStatus.COMPLETED or bool(row.entries.get("problems"))
+
+
+def _found(work: _Work, ended: list[Document]) -> dict[str, Any]:
+    return {
+        "collection": {"id": work.collection.pk, "name": work.collection.name},
+        "documents": [
+            {
+                "id": d.pk,
+                "name": d.name,
+                "status": d.status,
+                "stage": d.stage,
+                "pages": d.page_count,
+                "chunks": d.chunk_count,
+                "error_code": d.error_code,
+                "error_message": d.error_message,
+                "seconds": d.timings,
             }
-            self.stdout.write(json.dumps(found))
+            for d in ended
+        ],
+        "imports": [
+            {
+                "id": row.pk,
+                "source": row.source,
+                "name": row.name,
+                "status": row.status,
+                "entries": row.entries,
+                "problems": row.problems,
+                "error_code": row.error_code,
+                "error_message": row.error_message,
+            }
+            for row in work.imports
+        ],
+        "refused": [{"path": path, "message": text} for path, text in work.refused.items()],
+    }
+
+
+def _lines(work: _Work, ended: list[Document]) -> Iterator[str]:
+    for document in ended:
+        if document.status == DocumentStatus.READY:
+            yield f"ready   {document.name}: {document.page_count} pages, {document.chunk_count} chunks"
         else:
-            for document in ended:
-                if document.status == DocumentStatus.READY:
-                    self.stdout.write(
-                        f"ready   {document.name}: {document.page_count} pages, {document.chunk_count} chunks"
-                    )
-                else:
-                    self.stdout.write(
-                        f"{document.status:7} {document.name}: {document.error_message} ({document.error_code})"
-                    )
-            for path, text in refused.items():
-                self.stdout.write(f"refused {path}: {text}")
-        if failed or refused:
-            raise SystemExit(1)
+            yield f"{document.status:7} {document.name}: {document.error_message} ({document.error_code})"
+    for row in work.imports:
+        counts = ", ".join(
+            f"{count} {name}"
+            for name, count in row.entries.items()
+            if isinstance(count, int) and count
+        )
+        yield f"import  {row.name}: {row.status}; {counts or 'no entries'}"
+        if row.error_message:
+            yield f"        {row.error_message} ({row.error_code})"
+        for problem in row.problems:
+            word = "left out" if problem["is_skip"] else "problem"
+            yield f"        {word}: {problem['path']}: {problem['message']} ({problem['reason']})"
+    for path, text in work.refused.items():
+        yield f"refused {path}: {text}"
+
+
+def _sources(files: list[Path], options: dict[str, Any]) -> Iterator[_Source]:
+    """Yield an import for each archive and each path on the server, and one for all web pages."""
+    for path in files:
+        if is_archive(path.name):
+            yield _Source(DocumentSource.ARCHIVE, str(path), ImportOptions(), path)
+    if urls := tuple(options["url"]):
+        yield _Source(DocumentSource.URL, ", ".join(urls), ImportOptions(urls=urls))
+    for text in options["folder"]:
+        yield _Source(DocumentSource.FOLDER, text, ImportOptions(path=_absolute(text)))
+    for text in options["git"]:
+        kept = ImportOptions(path=_absolute(text), ref=options["ref"])
+        yield _Source(DocumentSource.GIT, text, kept)
+    for text in options["chroma"]:
+        kept = ImportOptions(
+            path=_absolute(text),
+            chroma_collection=options["chroma_collection"],
+            vectors_model=options["vectors_model"],
+        )
+        yield _Source(DocumentSource.CHROMA, text, kept)
+
+
+def _absolute(text: str) -> str:
+    return str(Path(text).absolute())
 
 
 def _files(paths: list[Path]) -> Iterator[Path]:

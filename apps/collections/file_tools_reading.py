@@ -1,0 +1,228 @@
+"""Tools of a model that look at the files of a collection."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from apps.collections import file_checks, file_history, file_search, file_selectors
+from apps.collections.file_tool_scope import files_read
+from apps.collections.models import Collection
+from tenancy.actors import Actor
+from toolloop.tools import ToolContext, ToolError, ToolOutput, tool
+
+_LISTED = 200
+
+
+@tool(group="files")
+async def list_directory(
+    context: ToolContext, collection: str, folder: str = "", offset: int = 0
+) -> ToolOutput:
+    """List the files and folders in a folder of a collection.
+
+    Args:
+        collection: name of the collection.
+        folder: such as "src/app"; leave it out for the root.
+        offset: entries to leave out, when a page was full.
+    """
+    return await files_read(
+        context, collection, lambda actor, row: _list(actor, row, folder, offset)
+    )
+
+
+@tool(group="files")
+async def read_file(
+    context: ToolContext, collection: str, path: str, start_line: int = 1, end_line: int = 0
+) -> ToolOutput:
+    """Read lines of a file in a collection, with the checksum (sha256) that an edit of it needs.
+
+    Args:
+        collection: name of the collection.
+        path: of the file, such as "src/main.py".
+        start_line: first line, from 1.
+        end_line: last line, inclusive; 0 reads 500 lines.
+    """
+    return await files_read(
+        context,
+        collection,
+        lambda actor, row: _read(actor, row, path, start_line, end_line or None),
+    )
+
+
+@tool(group="files")
+async def search_files(
+    context: ToolContext,
+    collection: str,
+    query: str,
+    kind: Literal["text", "name", "regex"] = "text",
+    folder: str = "",
+    names: str = "",
+    offset: int = 0,
+) -> ToolOutput:
+    """Search the files of a collection line by line, or find files by name.
+
+    Args:
+        collection: name of the collection.
+        query: a text, a pattern of names such as "*.py", or a regular expression.
+        kind: what the query is.
+        folder: search below this folder only.
+        names: search only files whose names match this pattern, such as "*.py".
+        offset: matches to leave out: next_offset of the page before.
+    """
+
+    def work(actor: Actor, row: Collection) -> Any:
+        found = file_search.search_files(
+            actor=actor,
+            collection=row,
+            query=query,
+            kind=kind,
+            folder=folder,
+            names=names,
+            offset=offset,
+        )
+        return asdict(found)
+
+    return await files_read(context, collection, work)
+
+
+@tool(group="files")
+async def project_structure(
+    context: ToolContext, collection: str, folder: str = "", depth: int = 3
+) -> ToolOutput:
+    """Show the tree of folders and files of a collection with sizes and programming languages.
+
+    Args:
+        collection: name of the collection.
+        folder: show what is below this folder; leave it out for all.
+        depth: levels to show, 1 to 8.
+    """
+
+    def work(actor: Actor, row: Collection) -> Any:
+        levels = min(max(1, depth), 8)
+        root = file_selectors.project_structure(
+            actor=actor, collection=row, folder=folder, depth=levels, most=100
+        )
+        return file_selectors.as_json(root)
+
+    return await files_read(context, collection, work)
+
+
+@tool(group="files")
+async def diff_files(context: ToolContext, collection: str, path: str, other: str) -> ToolOutput:
+    """Show the lines in which two files of a collection differ, as a unified diff.
+
+    Args:
+        collection: name of the collection.
+        path: the first file.
+        other: the second file.
+    """
+    return await files_read(
+        context,
+        collection,
+        lambda actor, row: {
+            "diff": file_history.diff_files(actor=actor, collection=row, path=path, other=other)
+        },
+    )
+
+
+@tool(group="files")
+async def check_syntax(context: ToolContext, collection: str, path: str) -> ToolOutput:
+    """Check whether a source file, or a JSON, TOML or YAML file, can be parsed, and where it cannot.
+
+    Args:
+        collection: name of the collection.
+        path: of the file.
+    """
+    return await files_read(
+        context,
+        collection,
+        lambda actor, row: asdict(file_checks.check_syntax(actor=actor, collection=row, path=path)),
+    )
+
+
+@tool(group="files.git")
+async def git_status(context: ToolContext, collection: str) -> ToolOutput:
+    """Tell which files of a collection differ from the last commit of its repository, and which are new.
+
+    Args:
+        collection: name of the collection.
+    """
+    return await files_read(
+        context, collection, lambda actor, row: file_checks.git_status(actor=actor, collection=row)
+    )
+
+
+@tool(group="files.git")
+async def git_log(
+    context: ToolContext, collection: str, ref: str = "HEAD", path: str = "", skip: int = 0
+) -> ToolOutput:
+    """List commits of a collection's repository, newest first.
+
+    Args:
+        collection: name of the collection.
+        ref: a branch, a tag or a commit.
+        path: only commits that changed this file.
+        skip: commits to leave out.
+    """
+    return await files_read(
+        context,
+        collection,
+        lambda actor, row: {
+            "commits": file_checks.git_log(
+                actor=actor, collection=row, ref=ref, path=path, skip=skip, limit=30
+            )
+        },
+    )
+
+
+@tool(group="files.git")
+async def git_diff(
+    context: ToolContext, collection: str, old: str = "HEAD", new: str = "", path: str = ""
+) -> ToolOutput:
+    """Show what changed between two commits of a collection's repository, or from a commit to the files now.
+
+    Args:
+        collection: name of the collection.
+        old: a branch, a tag or a commit.
+        new: another one; leave it out for the files as they are now.
+        path: only this file or folder.
+    """
+
+    def work(actor: Actor, row: Collection) -> Any:
+        found = file_checks.git_diff(actor=actor, collection=row, old=old, new=new, path=path)
+        return {"files": [asdict(one) for one in found]}
+
+    return await files_read(context, collection, work)
+
+
+def _list(actor: Actor, row: Collection, folder: str, offset: int) -> Any:
+    page = file_selectors.file_list(
+        actor=actor, collection=row, folder=folder, offset=max(0, offset), limit=_LISTED
+    )
+    entries = [
+        {"name": one.name + ("/" if one.is_folder else ""), "size": one.size, "files": one.files}
+        if one.is_folder
+        else {"name": one.name, "size": one.size}
+        for one in page.entries
+    ]
+    return {
+        "folder": page.folder,
+        "entries": entries,
+        "total": page.total,
+        "has_more": page.has_more,
+    }
+
+
+def _read(actor: Actor, row: Collection, path: str, start: int, end: int | None) -> Any:
+    found = file_selectors.file_read(actor=actor, collection=row, path=path, start=start, end=end)
+    if found.is_binary:
+        raise ToolError(f"“{path}” is no text ({found.size} bytes).")
+    return {
+        "path": found.path,
+        "start_line": found.start,
+        "total_lines": found.total_lines,
+        "has_more": found.has_more,
+        "encoding": found.encoding,
+        "sha256": found.sha256,
+        "text": "\n".join(found.lines),
+    }

@@ -1,0 +1,39 @@
+"""Addresses of a collection's files: pages and REST, each included by those of collections."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.collections import file_api, file_views
+
+_API = "collections/<int:pk>/"
+API = [
+    path(f"{_API}files", file_api.FilesView.as_view(), name="files-list"),
+    path(f"{_API}files/content", file_api.FileContentView.as_view(), name="files-content"),
+    path(f"{_API}files/edit", file_api.FilesEditView.as_view(), name="files-edit"),
+    path(f"{_API}files/move", file_api.FileMoveView.as_view(), name="files-move"),
+    path(f"{_API}files/search", file_api.FilesSearchView.as_view(), name="files-search"),
+    path(f"{_API}files/structure", file_api.FilesStructureView.as_view(), name="files-structure"),
+    path(f"{_API}files/diff", file_api.FilesDiffView.as_view(), name="files-diff"),
+    path(f"{_API}files/syntax", file_api.FileSyntaxView.as_view(), name="files-syntax"),
+    path(f"{_API}files/changes", file_api.FileChangesView.as_view(), name="files-changes"),
+    path(f"{_API}files/undo", file_api.FilesUndoView.as_view(), name="files-undo"),
+    path(f"{_API}files/redo", file_api.FilesRedoView.as_view(), name="files-redo"),
+    path(f"{_API}files/restore", file_api.FileRestoreView.as_view(), name="files-restore"),
+    path(f"{_API}files/rules", file_api.FileRulesView.as_view(), name="files-rules"),
+    path(f"{_API}git/status", file_api.GitStatusView.as_view(), name="git-status"),
+    path(f"{_API}git/log", file_api.GitLogView.as_view(), name="git-log"),
+    path(f"{_API}git/diff", file_api.GitDiffView.as_view(), name="git-diff"),
+]
+_PAGE = "<int:pk>/files/"
+PAGES = [
+    path(_PAGE, file_views.files, name="files"),
+    path(f"{_PAGE}view/", file_views.file, name="file"),
+    path(f"{_PAGE}edit/", file_views.edit, name="file-edit"),
+    path(f"{_PAGE}delete/", file_views.delete, name="file-delete"),
+    path(f"{_PAGE}history/", file_views.history, name="file-history"),
+    path(f"{_PAGE}history/<int:revision>/", file_views.revision, name="file-revision"),
+    path(f"{_PAGE}undo/", file_views.undo, name="file-undo"),
+    path(f"{_PAGE}redo/", file_views.redo, name="file-redo"),
+    path(f"{_PAGE}restore/", file_views.restore, name="file-restore"),
+]

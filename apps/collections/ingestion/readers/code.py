@@ -1,0 +1,74 @@
+"""Source code: the file's own text as one page with its structure; as plain text where that cannot be had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.collections.ingestion.code.isolation import ParseEnded, structure_isolated
+from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, CodeLanguage
+from apps.collections.ingestion.code.types import CodeStructure
+from apps.collections.ingestion.readers.base import Reading, read_text, split_parts
+from apps.collections.ingestion.types import PageText, ReaderLimits
+
+MAX_CODE_CHARS = 10_000_000
+_MINIFIED_FROM = 20_000  # characters; shorter files cost nothing, however they look
+_MINIFIED_LINE = 1_000  # mean characters of a line; written code has 30 to 40
+_PARSE_MEMORY_SHARE = 2  # of the child's memory: the text and its answer are in the other half
+
+
+class CodeReader:
+    """Read a source file of one language."""
+
+    def __init__(self, language: CodeLanguage) -> None:
+        self._language = language
+        self.media_types = (language.media_type,)
+
+    def read(self, path: Path, limits: ReaderLimits) -> Reading:
+        """Open the file and parse it; what cannot be parsed is read as plain text with a warning.
+
+        Raises:
+            ReadFailure: ``no_text`` or ``too_large``.
+        """
+        text = read_text(path, limits)
+        try:
+            structure = self._structure(text, limits)
+        except ParseEnded as reason:
+            reading = _plain(text)
+            reading.warnings.append(
+                f"This file was read as plain text, without functions and classes: {reason}."
+            )
+            return reading
+        reading = Reading(1, iter([PageText(number=1, text=text, code=structure)]), is_paged=False)
+        reading.metadata = {
+            "language": structure.language,
+            "lines": text.count("\n") + 1,
+            "symbols": len(structure.symbols),
+        }
+        if structure.has_errors:
+            reading.warnings.append(
+                f"Parts of this file are not {self._language.label} as its grammar has it; they are kept as text."
+            )
+        return reading
+
+    def _structure(self, text: str, limits: ReaderLimits) -> CodeStructure:
+        if len(text) > MAX_CODE_CHARS:
+            raise ParseEnded(
+                f"it has {len(text):,} characters, and {MAX_CODE_CHARS:,} are the limit for code"
+            )
+        if len(text) > _MINIFIED_FROM and len(text) > _MINIFIED_LINE * (text.count("\n") + 1):
+            raise ParseEnded("its lines are those of packed or generated code")
+        return structure_isolated(
+            text,
+            self._language.name,
+            memory_bytes=limits.memory_bytes // _PARSE_MEMORY_SHARE,
+        )
+
+
+def _plain(text: str) -> Reading:
+    parts = list(split_parts(text, [], []))
+    return Reading(len(parts), iter(parts), is_paged=False)
+
+
+def reader_of(media_type: str) -> CodeReader:
+    """Make the reader of a language's media type."""
+    return CodeReader(BY_MEDIA_TYPE[media_type])

@@ -1,0 +1,1 @@
+"""Where many files come from at once: archives, folders, git repositories, web pages, Chroma collections. No ORM."""

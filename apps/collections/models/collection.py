@@ -1,0 +1,100 @@
+"""A collection, and the space its vectors live in."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from tenancy.models import TenantModel
+
+
+class LinkOrigin(models.TextChoices):
+    """Who made a summary or a link."""
+
+    RULE = "rule", "Rules"
+    MODEL = "model", "A model"
+
+
+class EmbeddingSpace(models.Model):
+    """Vectors that may be compared: one model in one precision. Shared by all tenants (it holds no content)."""
+
+    provider = models.CharField(max_length=20)
+    model = models.CharField(max_length=100)
+    dimensions = models.PositiveIntegerField()
+    fingerprint = models.CharField(
+        max_length=80, help_text="Weights and precision; never mixed in one space."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "model", "dimensions", "fingerprint"],
+                name="embedding_space_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model} ({self.dimensions})"
+
+
+class Collection(TenantModel):
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    chunk_size = models.PositiveIntegerField(
+        default=1200, help_text="Characters per chunk, at most."
+    )
+    chunk_overlap = models.PositiveIntegerField(
+        default=200, help_text="Characters two neighbours share."
+    )
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(auto_now=True)
+    language = models.CharField(
+        max_length=20,
+        default="english",
+        help_text="How words are reduced to stems; “simple” leaves them.",
+    )
+    links_by = models.CharField(
+        max_length=10,
+        choices=LinkOrigin.choices,
+        default=LinkOrigin.RULE,
+        help_text="Who writes key points and links between passages: rules, or a model.",
+    )
+    links_model = models.CharField(
+        max_length=120, blank=True, help_text="Model of the summary pass, with its routing prefix."
+    )
+    keep_versions = models.PositiveIntegerField(
+        default=10, help_text="Earlier versions kept per document; older ones are removed."
+    )
+    file_rules = models.JSONField(
+        default=dict,
+        help_text="What file tools may touch: allow and deny patterns, sizes; see apps.collections.file_rules.",
+    )
+    # Statistics of the lexical leg, kept with each document's index stage.
+    term_total = models.BigIntegerField(
+        default=0, help_text="Terms in all chunks, for the average length."
+    )
+    chunk_total = models.BigIntegerField(default=0, help_text="Chunks that are searchable now.")
+    average_length = models.FloatField(
+        default=0, help_text="Terms per chunk that the stored term weights assume."
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "tenant", models.functions.Lower("name"), name="collection_name_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(chunk_size__gte=200, chunk_size__lte=4000)
+                & models.Q(chunk_overlap__lt=models.F("chunk_size") / 2),
+                name="collection_chunk_sizes",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,67 @@
+"""Imports of many files at once, and the tenant's rules for document types."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.collections.models.collection import Collection
+from apps.collections.models.document import DocumentSource
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class ImportStatus(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Import(TenantModel):
+    """One archive, folder, repository, Chroma collection or list of web pages, and what became of each entry.
+
+    ``entries`` counts by outcome; ``problems`` lists what was left out, with the reason, up to a limit.
+    """
+
+    collection = TenantForeignKey(Collection, related_name="imports")
+    source = models.CharField(max_length=10, choices=DocumentSource.choices)
+    name = models.CharField(max_length=255, help_text="File name, path or address, as given.")
+    options = models.JSONField(default=dict)
+    file = models.CharField(max_length=255, blank=True, help_text="Key of the uploaded archive.")
+    status = models.CharField(
+        max_length=10, choices=ImportStatus.choices, default=ImportStatus.QUEUED
+    )
+    entries = models.JSONField(
+        default=dict, help_text="found, created, updated, unchanged, skipped."
+    )
+    problems = models.JSONField(default=list)
+    error_code = models.CharField(max_length=60, blank=True)
+    error_message = models.TextField(blank=True)
+    job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DocumentTypeRules(TenantModel):
+    """How a tenant's documents get their type; ``rules`` as ``apps.collections.ingestion`` reads them."""
+
+    rules = models.JSONField(default=list)
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant"], name="document_type_rules_once")]
+
+    def __str__(self) -> str:
+        return f"document type rules of tenant {self.tenant_id}"

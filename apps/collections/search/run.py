@@ -1,0 +1,220 @@
+"""Hybrid search: vectors, BM25 and exact identifiers, fused by rank in one round trip to the database.
+
+The ranks are fused by reciprocal rank fusion with k = 10 (measured better than the customary 60 on SciFact: nDCG@10
+.720 against .713). What may be found (ready, live, permitted, not disabled, matching the filters) is decided before
+ranking, in every leg; see ``apps.collections.search.statement``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+import structlog
+from django.db import connection, transaction
+from pgvector import HalfVector
+
+from apps.collections.embedding import embedder_for
+from apps.collections.ingestion.identifiers import LEXEME_PREFIX, identifier_lexemes
+from apps.collections.lexical import query_term_ids
+from apps.collections.models import Collection, EmbeddingSpace
+from apps.collections.search.expand import hits_expand
+from apps.collections.search.filters import parse_filters
+from apps.collections.search.indexed import (
+    HNSW_SETTINGS,
+    Indexes,
+    attributes_check,
+    candidates_find,
+    indexes_for,
+)
+from apps.collections.search.rerank import RERANK_DEPTH, Reranker
+from apps.collections.search.rerank_onnx import reranker_configured
+from apps.collections.search.statement import QueryVector, search_sql, statement_of
+from apps.collections.search.trace import trace_of
+from apps.collections.search.types import (
+    DEPTH,
+    LEGS,
+    MAX_EXPAND,
+    MAX_K,
+    MAX_QUERY_CHARS,
+    SearchHit,
+    SearchResult,
+)
+from basics.errors import DomainError, Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+log = structlog.get_logger(__name__)
+
+
+def search_run(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    collections: Sequence[Collection] | None,
+    query: str,
+    k: int = 10,
+    filters: Mapping[str, Any] | None = None,
+    legs: Sequence[str] = LEGS,
+    as_of: datetime | None = None,
+    expand: int = 0,
+    reranker: Reranker | None = None,
+    trace: bool = False,
+) -> SearchResult:
+    """Find the passages that answer a question.
+
+    Args:
+        collections: where to look; None for all of the tenant's.
+        query: a question, a phrase or a code; at most 4000 characters.
+        k: how many passages, 1 to 100.
+        filters: see ``parse_filters``.
+        legs: which of ``vector``, ``lexical``, ``exact`` to use (for comparisons).
+        as_of: search the versions of documents that were live at that moment.
+        expand: neighbours to give with each passage, 0 to 5 on either side.
+        reranker: reads the best candidates once more and orders them anew; None for the operator's, if one is set and
+            all legs run.
+        trace: tell how it came to the result, which costs a second statement.
+
+    Raises:
+        Denied: the actor may not search.
+        Missing: one of the collections is not the tenant's.
+        Invalid: ``query_invalid``, ``k_invalid``, ``filter_unknown`` or ``filter_invalid``.
+    """
+    actor.require("search.run")
+    if reranker is None and set(legs) == set(LEGS):
+        reranker = reranker_configured()
+    asked, query = query, " ".join(query.replace("\x00", " ").split())
+    _check(query, k, expand)
+    conditions = parse_filters(filters)
+    scope = _scope(tenant, actor, collections)
+    identifiers = identifier_lexemes(query)
+    if not scope:
+        return SearchResult(query, [], [], tuple(legs), "", 0.0, 0.0, as_of)
+    attributes_check(scope, conditions)
+    began = time.perf_counter()
+    indexes = indexes_for(actor, scope, conditions, as_of)
+    vectors, note = _vectors(tenant, scope, query, indexes) if "vector" in legs else ([], "")
+    embedded = time.perf_counter()
+    wanted = max(k, RERANK_DEPTH) if reranker is not None else k
+    pks = [c.pk for c in scope]
+    terms = _terms(scope, query) if "lexical" in legs else []
+    sql = search_sql(
+        actor=actor,
+        scope=pks,
+        vectors=vectors,
+        terms=terms,
+        postings=candidates_find(actor, pks, terms, indexes.postings, conditions, as_of),
+        lexemes=identifiers if "exact" in legs else [],
+        conditions=conditions,
+        as_of=as_of,
+        limit=len(LEGS) * DEPTH if trace else wanted,
+    )
+    found = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+    fetched = time.perf_counter()
+    hits, extra = found[:wanted], {}
+    if reranker is not None and hits:
+        try:
+            hits = reranker.rerank(query, hits)
+        except DomainError as error:
+            log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
+            note = f"{note} Not reranked: {error.message}".strip()
+        extra["rerank"] = (time.perf_counter() - fetched) * 1000
+    ranked, hits = hits, hits[:k]
+    if expand and hits:
+        expanding = time.perf_counter()
+        hits = hits_expand(hits, expand)
+        extra["expand"] = (time.perf_counter() - expanding) * 1000
+    result = SearchResult(
+        query=query,
+        hits=hits,
+        identifiers=[lexeme.removeprefix(LEXEME_PREFIX) for lexeme in identifiers],
+        legs=tuple(leg for leg in legs if leg != "vector" or vectors),
+        note=note,
+        embed_ms=(embedded - began) * 1000,
+        database_ms=(fetched - embedded) * 1000,
+        as_of=as_of,
+        extra_ms=extra,
+    )
+    if not trace:
+        return result
+    told = trace_of(actor, scope, asked, result, found, ranked, conditions, vectors, indexes)
+    return replace(result, trace=told)
+
+
+def _check(query: str, k: int, expand: int) -> None:
+    if not query or len(query) > MAX_QUERY_CHARS:
+        raise Invalid(
+            "query_invalid", f"Ask something, in at most {MAX_QUERY_CHARS} characters.",
+            data={"fields": {"query": ["Empty or too long."]}},
+        )  # fmt: skip
+    if not 1 <= k <= MAX_K:
+        raise Invalid("k_invalid", f"k is {k}; choose from 1 to {MAX_K}.", data={"fields": {"k": ["Out of range."]}})  # fmt: skip
+    if not 0 <= expand <= MAX_EXPAND:
+        raise Invalid("expand_invalid", f"expand is {expand}; choose from 0 to {MAX_EXPAND}.", data={"fields": {"expand": ["Out of range."]}})  # fmt: skip
+
+
+def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[SearchHit]:
+    with transaction.atomic() if is_indexed else nullcontext(), connection.cursor() as cursor:
+        if is_indexed:
+            cursor.execute(HNSW_SETTINGS)
+        cursor.execute(statement, parameters)
+        names = [column.name for column in cursor.description or ()]
+        return [_hit(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+def _hit(row: dict[str, Any]) -> SearchHit:
+    # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
+    return SearchHit(
+        **row | {"headings": json.loads(row["headings"]), "metadata": json.loads(row["metadata"])}
+    )
+
+
+def _scope(
+    tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None
+) -> list[Collection]:
+    if actor.tenant_id != tenant.pk:
+        raise Missing("collection")
+    if collections is None:
+        rows = Collection.objects.visible_to(actor).select_related("space")
+        return cast("list[Collection]", list(rows))
+    if any(c.tenant_id != tenant.pk for c in collections):
+        raise Missing("collection")
+    return list(collections)
+
+
+def _terms(scope: Sequence[Collection], query: str) -> list[int]:
+    """Return the question's terms as each language of the scope reduces them."""
+    found: dict[int, None] = {}
+    for language in dict.fromkeys(collection.language for collection in scope):
+        found |= dict.fromkeys(query_term_ids(query, language))
+    return list(found)
+
+
+def _vectors(
+    tenant: Tenant, scope: Sequence[Collection], query: str, indexes: Indexes
+) -> tuple[list[QueryVector], str]:
+    """Embed the question once per space; a space whose embedder fails is left out and named."""
+    by_space: dict[EmbeddingSpace, list[int]] = {}
+    for collection in scope:
+        by_space.setdefault(collection.space, []).append(collection.pk)
+    vectors: list[QueryVector] = []
+    failed: list[str] = []
+    for space, pks in by_space.items():
+        try:
+            values = embedder_for(space, tenant=tenant).embed_query(query)
+        except DomainError as error:
+            log.warning("search_without_vectors", space=str(space), code=error.code)
+            failed.append(f"{space}: {error.message}")
+            continue
+        marks = [(pk, indexes.hnsw[pk, space.pk]) for pk in pks if (pk, space.pk) in indexes.hnsw]
+        scanned = [pk for pk in pks if (pk, space.pk) not in indexes.hnsw]
+        vectors.append(
+            QueryVector(space.pk, space.dimensions, HalfVector(values).to_text(), scanned, marks)
+        )
+    note = "Searched by words only, because the embedder did not answer. " + " ".join(failed)
+    return vectors, note if failed else ""

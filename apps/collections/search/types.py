@@ -1,0 +1,159 @@
+"""What a search takes and gives: plain values, no SQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+RRF_K = 10
+DEPTH = 50  # candidates each leg hands to the fusion
+MAX_K = 100
+MAX_QUERY_CHARS = 4000
+MAX_EXPAND = 5
+LEGS = ("vector", "lexical", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A passage and how it was found.
+
+    Attributes:
+        score: fused; only its order means something.
+        vector_rank: place among the nearest vectors, from 1; None if not among the first 50.
+        lexical_rank: place by BM25.
+        exact_rank: place among the chunks that hold an identifier of the question.
+        distance: cosine distance of the vectors, 0 to 2.
+        bm25: BM25 score.
+        rerank_score: what the reranker gave, None without one.
+        before, after: texts of the neighbouring chunks asked for with ``expand``, in reading order, without what they
+            share with this one.
+    """
+
+    chunk_id: int
+    text: str
+    index: int
+    kind: str
+    char_start: int
+    char_end: int
+    page_start: int | None
+    page_end: int | None
+    headings: list[str]
+    metadata: dict[str, Any]
+    collection_id: int
+    document_id: int
+    document_name: str
+    media_type: str
+    score: float
+    vector_rank: int | None
+    lexical_rank: int | None
+    exact_rank: int | None
+    distance: float | None
+    bm25: float | None
+    rerank_score: float | None = None
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether the passage holds an identifier of the question."""
+        return self.exact_rank is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One chunk that a leg found, as the trace keeps it.
+
+    Attributes:
+        fused_rank: place after the fusion, from 1.
+        rerank_rank: place after the reranker, None without one or beyond its depth.
+        outcome: ``returned``, or why it was dropped: ``beyond_k``, ``reranked_below_k``.
+    """
+
+    chunk_id: int
+    document_id: int
+    document_name: str
+    fused_rank: int
+    score: float
+    vector_rank: int | None
+    lexical_rank: int | None
+    exact_rank: int | None
+    distance: float | None
+    bm25: float | None
+    rerank_rank: int | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Documents of the scope that the search passed over, by reason; counted before ranking, in every leg.
+
+    Attributes:
+        not_ready: under way, failed or cancelled.
+        not_live: earlier versions, or with ``as_of`` those that were not live then.
+        not_permitted: limited to others.
+        filtered: excluded by the filters.
+        chunks_disabled: chunks switched off by hand.
+    """
+
+    not_ready: int = 0
+    not_live: int = 0
+    not_permitted: int = 0
+    filtered: int = 0
+    chunks_disabled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How a search came to its hits.
+
+    Attributes:
+        query: as asked.
+        searched: as it was searched (rewritten, normalised).
+        terms: stems that BM25 looked for.
+        identifiers: exact codes and names recognised.
+        legs: per leg ``ran``, ``index`` (``exact`` or the kind of index used), ``candidates``.
+        candidates: every chunk that any leg found, best first.
+        hidden: what was passed over before ranking, None when it was not asked for.
+        timings_ms: ``embed``, ``database``, ``rerank``, ``expand``.
+    """
+
+    query: str
+    searched: str
+    terms: list[str]
+    identifiers: list[str]
+    legs: dict[str, dict[str, Any]]
+    candidates: list[Candidate]
+    hidden: Hidden | None
+    timings_ms: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found, best first, and how.
+
+    Attributes:
+        identifiers: exact codes and names recognised in the question.
+        legs: which legs ran.
+        note: a sentence when a leg or the reranker could not run, else "".
+        embed_ms: time for the question's vectors.
+        database_ms: time for the one statement.
+        as_of: the moment that was searched, None for now.
+        trace: how it came to that, when it was asked for.
+    """
+
+    query: str
+    hits: list[SearchHit]
+    identifiers: list[str]
+    legs: tuple[str, ...]
+    note: str
+    embed_ms: float
+    database_ms: float
+    as_of: datetime | None = None
+    trace: Trace | None = None
+    extra_ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Give the whole time."""
+        return self.embed_ms + self.database_ms + sum(self.extra_ms.values())

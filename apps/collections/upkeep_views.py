@@ -1,0 +1,172 @@
+"""Pages that keep a collection well: its check, its embedding model, its named moments, and rules for document types."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.collections import kept_rows, selectors, services
+from apps.collections.embedding import EMBEDDERS
+from apps.collections.ingestion.document_types import trade_compliance_data
+from apps.collections.page_parts import clean, section
+from apps.collections.reconcile import ingestion_check
+from basics.errors import DomainError, Missing
+from web.requests import TenantRequest, allowed
+
+SWAP_STEPS = {
+    "switch": services.swap_switch,
+    "undo": services.swap_undo,
+    "drop": services.swap_drop,
+    "cancel": services.swap_cancel,
+    "retry": services.swap_retry,
+}
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("collection.delete")
+def check(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Check a collection (``?run=1``), or put right what can be (POST)."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    found = None
+    if request.method == "POST" or request.GET.get("run"):
+        found = ingestion_check(
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            repair=request.method == "POST",
+        )
+        found = kept_rows.check_shown(actor=request.actor, collection=collection, check=found)
+    context = section(request, collection, "check") | {"check": found}
+    return render(request, "collections/check.html", context)
+
+
+@require_POST
+@allowed("document.write")
+def collection_reindex(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Read every document of a collection again."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    count = services.collection_reindex(
+        tenant=request.tenant, actor=request.actor, collection=collection
+    )
+    messages.success(request, f"{count} document{'' if count == 1 else 's'} to be read again.")
+    return redirect("collections:detail", tenant_slug, pk)
+
+
+@require_POST
+@allowed("collection.write")
+def swap_start(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Begin the move to another embedding model."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    try:
+        services.swap_start(
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            embedder=clean(request.POST.get("embedder", "")),
+        )
+    except DomainError as error:
+        messages.error(request, f"Nothing was begun: {error.message}")
+    else:
+        messages.success(
+            request, "The new vectors are being made. Search goes on with the old ones."
+        )
+    return redirect("collections:settings", tenant_slug, pk)
+
+
+@require_POST
+@allowed("collection.write")
+def swap_step(request: TenantRequest, tenant_slug: str, pk: int, swap_pk: int) -> HttpResponse:
+    """Switch, undo, drop, cancel or retry."""
+    swap = kept_rows.swap_get(actor=request.actor, pk=swap_pk)
+    step = SWAP_STEPS.get(request.POST.get("step", ""))
+    if swap.collection_id != pk or step is None:
+        raise Missing("swap")
+    try:
+        step(tenant=request.tenant, actor=request.actor, swap=swap)
+    except DomainError as error:
+        messages.error(request, error.message)
+    return redirect("collections:settings", tenant_slug, pk)
+
+
+@require_GET
+@allowed("collection.write")
+def swap_state(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Return the panel of the embedding model as it is now, for the page that watches it."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    return render(request, "collections/_swap.html", swap_context(request, collection))
+
+
+def swap_context(request: TenantRequest, collection: Any) -> dict[str, Any]:
+    """Return what the panel of the embedding model shows."""
+    swaps = list(kept_rows.swap_list(actor=request.actor, collection=collection)[:5])
+    return {
+        "collection": collection,
+        "swap": swaps[0] if swaps else None,
+        "earlier": swaps[1:],
+        "embedders": EMBEDDERS,
+    }
+
+
+@require_POST
+@allowed("collection.write")
+def snapshot_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Give this moment a name."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    try:
+        services.snapshot_create(
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            name=clean(request.POST.get("name", "")),
+        )
+    except DomainError as error:
+        told = [" ".join(texts) for texts in (error.data.get("fields") or {}).values()]
+        messages.error(request, " ".join([error.message, *told]))
+    else:
+        messages.success(request, "This moment has a name: the search test can search as of it.")
+    return redirect("collections:settings", tenant_slug, pk)
+
+
+@require_POST
+@allowed("collection.write")
+def snapshot_delete(
+    request: TenantRequest, tenant_slug: str, pk: int, snapshot_pk: int
+) -> HttpResponse:
+    """Forget the name of a moment."""
+    snapshot = kept_rows.snapshot_get(actor=request.actor, pk=snapshot_pk)
+    services.snapshot_delete(tenant=request.tenant, actor=request.actor, snapshot=snapshot)
+    return redirect("collections:settings", tenant_slug, pk)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("collection.write")
+def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show and replace the workspace's rules for document types; ``?example=1`` fills in those for trade."""
+    status, problem = 200, ""
+    if request.method == "POST":
+        text = request.POST.get("rules", "")
+        try:
+            rules = json.loads(text) if text.strip() else None
+            services.type_rules_set(tenant=request.tenant, actor=request.actor, rules=rules)
+        except (ValueError, RecursionError) as error:
+            status, problem = 422, f"This is no JSON: {error}"
+        except DomainError as error:
+            status, problem = 422, error.message
+        else:
+            messages.success(
+                request, "Saved. The rules count for documents that are read from now on."
+            )
+            return redirect("collections:type-rules", tenant_slug)
+    else:
+        example = request.GET.get("example")
+        rules = (
+            trade_compliance_data() if example else kept_rows.type_rules_get(actor=request.actor)
+        )
+        text = "" if rules is None else json.dumps(rules, indent=1, ensure_ascii=False)
+    context = {"text": text, "problem": problem, "is_example": bool(request.GET.get("example"))}
+    return render(request, "collections/type_rules.html", context, status=status)

@@ -1,0 +1,116 @@
+"""What the tools of a conversation share: whose rights they have, where they look, and the form of what they return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.collections.models import Chunk, Collection
+from apps.collections.search import SearchHit
+from apps.conversations import selectors
+from apps.conversations.models import Conversation
+from apps.tools.guard import Guard
+from runs.actors import actor_now
+from runs.models import Run
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.tools import ToolError, ToolOutput
+
+SCOPE = "conversation_scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the tools of one run work on; ``in_db`` runs a function on the worker's database threads.
+
+    ``conversation`` is None for calls outside of one, which are about the collections ``only``, or all of them.
+    """
+
+    tenant: Tenant
+    conversation: Conversation | None
+    run: Run
+    in_db: Callable[..., Awaitable[Any]]
+    guard: Guard
+    only: frozenset[int] | None = None
+
+
+def rights_now(scope: Scope) -> tuple[Actor, list[Collection]]:
+    """Return the person as they may act at this moment, and the collections that the running tool may touch for them."""
+    actor = actor_now(scope.run)
+    rows = selectors.scope_collections(actor=actor, conversation=scope.conversation)
+    if scope.only is not None:
+        rows = [row for row in rows if row.pk in scope.only]
+    return actor, scope.guard.collections(rows, lambda row: row.pk)
+
+
+def collections_named(allowed: list[Collection], names: Sequence[str]) -> list[Collection]:
+    """Return the collections of these names, all without a name. Raises ToolError that lists those there are."""
+    if not names:
+        return allowed
+    by_name = {c.name.casefold(): c for c in allowed}
+    unknown = [name for name in names if name.strip().casefold() not in by_name]
+    if unknown:
+        known = ", ".join(f"“{c.name}”" for c in allowed[:50]) or "none"
+        raise ToolError(f"There is no collection “{unknown[0]}” to search. Available: {known}.")
+    return [by_name[name] for name in dict.fromkeys(n.strip().casefold() for n in names)]
+
+
+def chunk_number(chunk_id: str) -> int:
+    """Return the number in a passage's id such as "c123". Raises ToolError."""
+    digits = chunk_id.strip().strip("[]").lower().removeprefix("c")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise ToolError(
+            f"{chunk_id!r} is no passage id: use one from a search result, such as c123."
+        )
+    return int(digits)
+
+
+def result_row(
+    source: SearchHit | Chunk, chunk_id: int, document: str, collection: str
+) -> dict[str, Any]:
+    """Return a passage as the retrieval trace keeps it; citations are resolved against these fields."""
+    return {
+        "chunk_id": chunk_id,
+        "document_id": source.document_id,
+        "document": document,
+        "collection": collection,
+        "page": source.page_start,
+        "headings": source.headings,
+        "char_start": source.char_start,
+        "text": source.text,
+    }
+
+
+def results_output(
+    results: Sequence[dict[str, Any]],
+    note: str,
+    summary: str,
+    query: str,
+    *,
+    extra: Mapping[int, Mapping[str, Any]] | None = None,
+) -> ToolOutput:
+    """Return what the model reads, and the retrieval trace that citations are resolved against.
+
+    Args:
+        extra: what the model is told of a passage besides, by chunk id.
+    """
+    told = [
+        {
+            "id": f"c{r['chunk_id']}",
+            "document": r["document"],
+            "page": r["page"],
+            "headings": r["headings"],
+            "text": r["text"],
+            **(extra or {}).get(r["chunk_id"], {}),
+        }
+        for r in results
+    ]
+    content = json.dumps({"results": told, "note": note}, ensure_ascii=False)
+    return ToolOutput(content, {"query": query, "summary": summary, "results": list(results)})
+
+
+def passages_counted(count: int) -> str:
+    """Return "1 passage" or "3 passages"."""
+    return f"{count} passage{'' if count == 1 else 's'}"

@@ -1,0 +1,95 @@
+"""What the REST API of tools takes and gives: the function format of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.tools.services.calls import MAX_ARGUMENTS, MAX_CALLS
+
+_BIGINT = 2**63 - 1
+
+
+class FunctionOutput(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    description = serializers.CharField()
+    parameters = serializers.DictField(help_text="JSON Schema of the arguments.")
+
+    class Meta:
+        ref_name = "ToolFunction"
+
+
+class ToolOutput(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(choices=["function"])
+    function = FunctionOutput()
+
+    class Meta:
+        ref_name = "Tool"
+
+
+class ToolsOutput(serializers.Serializer[Any]):
+    tools = ToolOutput(many=True, help_text="Ready to be sent to a model as its tools.")
+
+    class Meta:
+        ref_name = "Tools"
+
+
+class FunctionCallInput(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+    arguments = serializers.CharField(
+        max_length=MAX_ARGUMENTS, allow_blank=True, trim_whitespace=False, help_text="A JSON object as text."
+    )  # fmt: skip
+
+    class Meta:
+        ref_name = "ToolFunctionCall"
+
+
+class ToolCallInput(serializers.Serializer[Any]):
+    id = serializers.CharField(max_length=200)
+    type = serializers.ChoiceField(choices=["function"], default="function")
+    function = FunctionCallInput()
+
+    class Meta:
+        ref_name = "ToolCallInput"
+
+
+class ExecuteInput(serializers.Serializer[Any]):
+    tool_calls = serializers.ListField(
+        child=ToolCallInput(), min_length=1, max_length=MAX_CALLS, help_text="As a model wrote them; they run side by side."
+    )  # fmt: skip
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
+        help_text="Ids of the collections the calls are about; all if not given.",
+    )  # fmt: skip
+
+    class Meta:
+        ref_name = "ToolExecuteInput"
+
+
+class ToolMessageOutput(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(choices=["tool"])
+    tool_call_id = serializers.CharField()
+    name = serializers.CharField()
+    content = serializers.CharField(help_text="For the model; says so when the call failed.")
+    is_error = serializers.BooleanField()
+    error_code = serializers.CharField(help_text="Empty without an error; “denied” by the policy.")
+
+    class Meta:
+        ref_name = "ToolMessage"
+
+
+class ExecuteOutput(serializers.Serializer[Any]):
+    run = serializers.IntegerField(allow_null=True, help_text="Records the calls that ended.")
+    messages = ToolMessageOutput(
+        many=True, help_text="Of the calls that ended, in their order; ready to be added to a history."
+    )  # fmt: skip
+    waiting_run = serializers.IntegerField(
+        allow_null=True, help_text="The run that waits for approval of the others; see /runs/{id}/decisions."
+    )  # fmt: skip
+    waiting = serializers.ListField(
+        child=serializers.CharField(), help_text="Ids of the calls that wait."
+    )
+
+    class Meta:
+        ref_name = "ToolExecution"

@@ -1,0 +1,158 @@
+"""Holds the tools of one run or request against the policy: when they are offered, and again when they are called."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from apps.tools.bundles import Bundle
+from apps.tools.policy import Decision, Policy, Subject, ToolFacts, decide, decide_all
+from toolloop.tools import Tool, ToolContext, Toolset
+from toolloop.tools.tool import Verdict
+
+T = TypeVar("T")
+_NAMING = ("collections", "collection")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFacts:
+    """What a workspace states about a tool, as far as a run needs it."""
+
+    is_enabled: bool = True
+    description: str = ""
+    timeout_s: float | None = None
+
+
+class Guard:
+    """The policy as it concerns one caller, for one run or request; make it with ``selectors.guard_for``.
+
+    Args:
+        policy: the workspace's grants, as they were when the run (or its present attempt) began.
+        subject: the caller.
+        scope: collections that the calls are about: id -> name.
+        entries: what the workspace states about tools, by name.
+        may_run: whether the caller has the right to run tools at all.
+        clock: the time with its offset, for grants that expire meanwhile.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        subject: Subject,
+        *,
+        scope: Mapping[int, str],
+        entries: Mapping[str, EntryFacts],
+        may_run: bool,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._policy, self._subject, self._clock = policy, subject, clock
+        self._scope, self._entries, self._may_run = dict(scope), entries, may_run
+        self._facts: dict[str, ToolFacts] = {}
+
+    def toolset(self, tools: Iterable[Tool], bundle: Bundle) -> Toolset:
+        """Return those tools that may be offered; each asks the policy again when it is called."""
+        return Toolset(self.offered(tools, bundle))
+
+    def offered(self, tools: Iterable[Tool], bundle: Bundle) -> list[Tool]:
+        """Return those tools of a bundle that some call of this caller could be allowed."""
+        return [
+            self._guarded(tool, bundle)
+            for tool in tools
+            if self.decision(tool, bundle).effect != "deny"
+        ]
+
+    def decision(
+        self, tool: Tool, bundle: Bundle, arguments: Mapping[str, Any] | None = None
+    ) -> Decision:
+        """Decide about a call, or with ``arguments`` None about offering the tool."""
+        facts = self._facts.get(tool.name)
+        if facts is None:
+            facts = self._facts[tool.name] = bundle.facts(tool)
+        if not self._may_run:
+            return Decision("deny", None, "it needs the right “tool.run”")
+        if not self._entry(tool.name).is_enabled:
+            return Decision("deny", None, "the tool is switched off in this workspace")
+        now = self._clock()
+        if tool.name not in bundle.filtering or not self._scope:
+            return decide_all(self._policy, self._subject, facts, self._scope, arguments, now=now)
+        touched = self._named(arguments)
+        open_ = [pk for pk in touched if self._is_open(facts, pk, now)]
+        # Collections that no call may touch are left out by the tool itself; the rest must all agree to this one.
+        return decide_all(self._policy, self._subject, facts, open_ or touched, arguments, now=now)
+
+    def collections(self, rows: Iterable[T], pk: Callable[[T], int]) -> list[T]:
+        """Return those rows that the tool which is running may touch; one in ``Bundle.filtering`` works on these alone.
+
+        Call it from inside the tool, in any thread that has the tool's context variables; elsewhere it returns nothing.
+        """
+        facts = self._facts.get(_running.get())
+        if facts is None or not self._may_run:
+            return []
+        now = self._clock()
+        return [row for row in rows if self._is_open(facts, pk(row), now)]
+
+    def _is_open(self, facts: ToolFacts, pk: int, now: datetime) -> bool:
+        found = decide(self._policy, self._subject, facts, pk, None, now=now)
+        return found.effect != "deny"
+
+    def _named(self, arguments: Mapping[str, Any] | None) -> Collection[int]:
+        """Return the collections that a call names, all in scope when it names none or one that is unknown."""
+        names: set[str] = set()
+        for key in _NAMING:
+            given = (arguments or {}).get(key)
+            for name in given if isinstance(given, list) else [given]:
+                if isinstance(name, str):
+                    names.add(name.strip().casefold())
+        found = [pk for pk, name in self._scope.items() if name.casefold() in names]
+        return found if names and len(found) == len(names) else list(self._scope)
+
+    def _entry(self, name: str) -> EntryFacts:
+        return self._entries.get(name, _PLAIN)
+
+    def _guarded(self, tool: Tool, bundle: Bundle) -> Tool:
+        def permit(arguments: Mapping[str, Any], context: ToolContext) -> Verdict:
+            found = self.decision(tool, bundle, arguments)
+            return Verdict(found.effect, found.why)
+
+        entry = self._entry(tool.name)
+        return replace(
+            tool,
+            permit=permit,
+            function=_named(tool.name, tool.function),
+            description=entry.description or tool.description,
+            timeout_s=tool.timeout_s if entry.timeout_s is None else entry.timeout_s,
+        )
+
+
+_PLAIN = EntryFacts()
+_running: ContextVar[str] = ContextVar("running_tool", default="")
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a tool, telling what it calls which tool is running."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaiting(*args: Any, **kwargs: Any) -> Any:
+            token = _running.set(name)
+            try:
+                return await function(*args, **kwargs)
+            finally:
+                _running.reset(token)
+
+        return awaiting
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        token = _running.set(name)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _running.reset(token)
+
+    return wrapped

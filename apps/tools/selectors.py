@@ -1,0 +1,111 @@
+"""Reads of grants and entries, and the guard that a run or request is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from apps.tools.guard import EntryFacts, Guard
+from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember
+from apps.tools.policy import Grant, Policy, Subject, policy_compile
+from basics.errors import Missing
+from tenancy.actors import Actor
+from tenancy.models import Membership
+
+_FIELDS = (
+    "id", "effect", "target_kind", "target", "toolkit_id", "calls", "subject_kind", "subject", "collection_id",
+    "arguments", "expires_at", "note",
+)  # fmt: skip
+
+
+def subject_of(actor: Actor) -> Subject:
+    """Return whom grants know an actor as; a key has its person's role too, and the grants of both."""
+    role = actor.role
+    if actor.kind == "api_key" and actor.user_id is not None:
+        found = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id)
+        role = found.values_list("role", flat=True).first() or ""
+    return Subject(role=role, user_id=actor.user_id, api_key_id=actor.api_key_id)
+
+
+def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
+    """Return the workspace's grants, ready to decide; at most two queries.
+
+    Args:
+        subject: leave out grants that are about others.
+    """
+    rows = ToolGrant.objects.visible_to(actor)
+    if subject is not None:
+        about = Q(subject_kind="everyone") | Q(subject_kind="role", subject=subject.role)
+        about |= Q(subject_kind="member", subject=str(subject.user_id))
+        about |= Q(subject_kind="api_key", subject=str(subject.api_key_id))
+        rows = rows.filter(about)
+    grants = list(rows.order_by("pk").values_list(*_FIELDS))
+    kits: dict[int, set[str]] = {}
+    if used := {row[4] for row in grants if row[4] is not None}:
+        members = ToolkitMember.objects.visible_to(actor).filter(toolkit_id__in=used)
+        for kit, name in members.values_list("toolkit_id", "tool_name"):
+            kits.setdefault(kit, set()).add(name)
+    return policy_compile(
+        (
+            Grant(
+                pk, effect, kind, target, frozenset(kits.get(kit, ())), calls, who_kind, who,
+                collection, arguments, expires_at, note,
+            )
+            for pk, effect, kind, target, kit, calls, who_kind, who, collection, arguments, expires_at, note in grants
+        ),
+        now=timezone.now(),
+    )  # fmt: skip
+
+
+def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
+    """Return the policy as it concerns one caller; at most four queries, however many tools and grants there are.
+
+    Args:
+        scope: collections that the calls are about: id -> name.
+    """
+    subject = subject_of(actor)
+    entries = ToolEntry.objects.visible_to(actor)
+    return Guard(
+        policy_load(actor=actor, subject=subject),
+        subject,
+        scope=scope,
+        entries={
+            name: EntryFacts(is_enabled, description, timeout_s)
+            for name, is_enabled, description, timeout_s in entries.values_list(
+                "name", "is_enabled", "description", "timeout_s"
+            )
+        },
+        may_run=actor.can("tool.run"),
+        clock=timezone.now,
+    )
+
+
+def grant_list(*, actor: Actor) -> QuerySet[ToolGrant]:
+    """Return the workspace's grants in the order they were made. Raises Denied."""
+    actor.require("tool.manage")
+    rows: QuerySet[ToolGrant] = ToolGrant.objects.visible_to(actor)
+    return rows.select_related("toolkit", "collection").order_by("pk")
+
+
+def grant_get(*, actor: Actor, pk: int) -> ToolGrant:
+    """Return a grant. Raises Denied, Missing."""
+    found = grant_list(actor=actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("grant")
+    return found
+
+
+def toolkit_list(*, actor: Actor) -> QuerySet[Toolkit]:
+    """Return the workspace's toolkits with their members, by name. Raises Denied."""
+    actor.require("tool.manage")
+    rows: QuerySet[Toolkit] = Toolkit.objects.visible_to(actor)
+    return rows.prefetch_related("members").order_by("name")
+
+
+def entry_list(*, actor: Actor) -> QuerySet[ToolEntry]:
+    """Return what the workspace states about tools, by name. Raises Denied."""
+    actor.require("tool.manage")
+    rows: QuerySet[ToolEntry] = ToolEntry.objects.visible_to(actor)
+    return rows.order_by("name")

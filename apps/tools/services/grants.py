@@ -1,0 +1,171 @@
+"""Grants: given and taken back, never changed, so that the audit trail tells what held when."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.collections.models import Collection
+from apps.tools.bundles import BUILTIN, COLLECTIONS
+from apps.tools.conditions import Unevaluable, conditions_compile
+from apps.tools.models import ToolGrant, Toolkit
+from basics.errors import Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import ApiKey, Membership, Role, Tenant
+from tenancy.scope import tenant_scope
+from tenancy.services import audit_record
+
+MAX_GRANTS = 2_000
+# (effect, group, calls): what every workspace starts with; all else is denied.
+DEFAULTS = (
+    ("allow", BUILTIN, "read_only"),
+    ("allow", COLLECTIONS, "read_only"),
+    ("ask", BUILTIN, "side_effects"),
+    ("ask", COLLECTIONS, "side_effects"),
+)
+DEFAULT_NOTE = "Every workspace starts with this."
+
+
+def default_grants(tenant: Tenant) -> None:
+    """Give a new workspace what it starts with, inside the transaction that makes it."""
+    with tenant_scope(tenant.pk):
+        ToolGrant.objects.bulk_create(
+            ToolGrant(
+                tenant=tenant, effect=effect, target_kind=ToolGrant.Target.GROUP, target=group,
+                calls=calls, note=DEFAULT_NOTE,
+            )
+            for effect, group, calls in DEFAULTS
+        )  # fmt: skip
+
+
+@transaction.atomic
+def grant_create(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    effect: str,
+    target_kind: str,
+    target: str = "",
+    toolkit: int | None = None,
+    calls: str = "any",
+    subject_kind: str = "everyone",
+    subject: str = "",
+    collection: int | None = None,
+    arguments: Any = None,
+    expires_at: datetime | None = None,
+    note: str = "",
+) -> ToolGrant:
+    """Add a rule about who may call what.
+
+    Args:
+        effect: allow, ask or deny.
+        target_kind: tool, group, pattern or toolkit; ``target`` names it, ``toolkit`` is the id of one.
+        calls: any, read_only or side_effects.
+        subject_kind: everyone, role, member or api_key; ``subject`` is the role, or the id of the person or key.
+        collection: id of the one collection it is about; None for all.
+        arguments: conditions on the call's arguments, see ``apps.tools.conditions``.
+
+    Raises:
+        Denied: without the right ``tool.manage``.
+        Invalid: a field cannot be used; ``data["fields"]`` says which.
+        Missing: no such collection or toolkit.
+    """
+    actor.require("tool.manage")
+    for field, value, kinds in (
+        ("effect", effect, ToolGrant.Effect.values),
+        ("target_kind", target_kind, ToolGrant.Target.values),
+        ("calls", calls, ToolGrant.Calls.values),
+        ("subject_kind", subject_kind, ToolGrant.SubjectKind.values),
+    ):
+        if value not in kinds:
+            raise _invalid(field, f"Use one of {', '.join(kinds)}.")
+    target = target.strip()
+    if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
+        raise _invalid("toolkit", "A grant of a toolkit names one, and no other does.")
+    if (toolkit is None) == (not target) or len(target) > 120:
+        raise _invalid("target", "Name the tool, group or pattern; a toolkit needs no name.")
+    conditions = [] if arguments is None else arguments
+    try:
+        conditions_compile(conditions, needs_all=effect == "allow")
+    except Unevaluable as error:
+        raise _invalid("arguments", f"These conditions cannot be used: {error}.") from error
+    if expires_at is not None and expires_at <= timezone.now():
+        raise _invalid("expires_at", "This time is over.")
+    if len(note) > 200:
+        raise _invalid("note", "A note has at most 200 characters.")
+    with tenant_scope(tenant.pk):
+        if ToolGrant.objects.filter(tenant=tenant).count() >= MAX_GRANTS:
+            raise _invalid("effect", f"There are {MAX_GRANTS:,} grants already: remove some.")
+        _check_subject(tenant, subject_kind, subject)
+        if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():  # fmt: skip
+            raise Missing("collection")
+        if toolkit is not None and not Toolkit.objects.filter(tenant=tenant, pk=toolkit).exists():
+            raise Missing("toolkit")
+        row: ToolGrant = ToolGrant.objects.create(
+            tenant=tenant, effect=effect, target_kind=target_kind, target=target,
+            toolkit_id=toolkit, calls=calls, subject_kind=subject_kind, subject=subject,
+            collection_id=collection, arguments=conditions, expires_at=expires_at, note=note.strip(),
+        )  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action="tool_grant.create", object=row, data=_facts(row)
+        )
+    return row
+
+
+@transaction.atomic
+def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+    """Take a rule back.
+
+    Raises:
+        Denied, Missing: without the right; there is none.
+    """
+    actor.require("tool.manage")
+    with tenant_scope(tenant.pk):
+        row = ToolGrant.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=pk).first()
+        if row is None:
+            raise Missing("grant")
+        audit_record(
+            tenant=tenant, actor=actor, action="tool_grant.delete", object=row, data=_facts(row)
+        )
+        row.delete()
+
+
+def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
+    if kind == ToolGrant.SubjectKind.EVERYONE:
+        if subject:
+            raise _invalid("subject", "Everyone needs no name: leave it empty.")
+        return
+    if kind == ToolGrant.SubjectKind.ROLE:
+        if subject not in Role.values:
+            raise _invalid("subject", f"Use one of the roles {', '.join(Role.values)}.")
+        return
+    is_id = subject.isascii() and subject.isdigit() and len(subject) < 19
+    # As the engine spells it: a leading zero would make a rule that never applies.
+    if not is_id or str(int(subject)) != subject:
+        raise _invalid("subject", "Give the id of the person or key.")
+    if kind == ToolGrant.SubjectKind.MEMBER:
+        known = Membership.objects.filter(tenant=tenant, user_id=int(subject)).exists()
+    else:
+        known = ApiKey.objects.filter(tenant=tenant, pk=int(subject)).exists()
+    if not known:
+        raise Missing("member" if kind == ToolGrant.SubjectKind.MEMBER else "key")
+
+
+def _facts(row: ToolGrant) -> dict[str, Any]:
+    return {
+        "effect": row.effect,
+        "target": {row.target_kind: row.target or row.toolkit_id},
+        "calls": row.calls,
+        "subject": {row.subject_kind: row.subject},
+        "collection": row.collection_id,
+        "arguments": row.arguments,
+        "expires_at": row.expires_at.isoformat() if row.expires_at else None,
+        "note": row.note,
+    }
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid("grant_invalid", message, data={"fields": {field: [message]}})

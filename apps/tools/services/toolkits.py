@@ -1,0 +1,76 @@
+"""Toolkits: named sets of tools, granted as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from apps.tools.models import Toolkit, ToolkitMember
+from basics.errors import Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+from tenancy.services import audit_record
+
+MAX_MEMBERS = 500
+
+
+@transaction.atomic
+def toolkit_set(
+    *, tenant: Tenant, actor: Actor, name: str, tools: Sequence[str], description: str = ""
+) -> Toolkit:
+    """Make a toolkit, or replace what the one of that name contains.
+
+    Args:
+        tools: names; tools that are not there at the moment may be named too.
+
+    Raises:
+        Denied: without the right ``tool.manage``.
+        Invalid: the name, or one of the tools', cannot be used.
+    """
+    actor.require("tool.manage")
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= 80:
+        raise Invalid("invalid", "A toolkit needs a name of 1 to 80 characters.", data={"field": "name"})  # fmt: skip
+    names = list(dict.fromkeys(tool.strip() for tool in tools))
+    if len(names) > MAX_MEMBERS or any(not 1 <= len(n) <= 64 for n in names):
+        raise Invalid(
+            "invalid",
+            f"A toolkit has at most {MAX_MEMBERS} tools, whose names have 1 to 64 characters.",
+            data={"field": "tools"},
+        )
+    with tenant_scope(tenant.pk):
+        kit: Toolkit
+        kit, is_new = Toolkit.objects.update_or_create(
+            tenant=tenant, name=name, defaults={"description": description.strip()}
+        )
+        kit.members.exclude(tool_name__in=names).delete()
+        ToolkitMember.objects.bulk_create(
+            [ToolkitMember(tenant=tenant, toolkit=kit, tool_name=n) for n in names],
+            ignore_conflicts=True,
+        )
+        audit_record(
+            tenant=tenant, actor=actor, action="toolkit.set", object=kit,
+            data={"is_new": is_new, "tools": names},
+        )  # fmt: skip
+    return kit
+
+
+@transaction.atomic
+def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+    """Delete a toolkit, unless grants still use it.
+
+    Raises:
+        Denied, Missing: without the right; there is none.
+        Invalid: a grant that denies would go with it, and open what it closes.
+    """
+    actor.require("tool.manage")
+    with tenant_scope(tenant.pk):
+        kit = Toolkit.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=pk).first()
+        if kit is None:
+            raise Missing("toolkit")
+        if kit.grants.exists():
+            raise Invalid("toolkit_used", "Remove the grants of this toolkit first.")
+        audit_record(tenant=tenant, actor=actor, action="toolkit.delete", object=kit)
+        kit.delete()

@@ -1,0 +1,381 @@
+"""Requests to addresses that somebody else has named, without a way into our own network (server-side request forgery).
+
+What counts is where the socket goes. So the check sits where the socket is opened: names are resolved here, every address
+of the answer is judged, and the connection is made to the judged address itself, never to the name again. A parser that
+reads a URL differently, a redirect, a DNS server that changes its answer: all of them end at the same gate. TLS still
+checks the certificate against the name.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from basics.errors import DomainError
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Resolver = Callable[[str, int], Iterable[str]]
+MAX_URL = 2000
+_DNS_SECONDS = 10.0
+
+# IANA's special-purpose registries (RFC 6890 and successors), spelled out: what ``ipaddress`` calls global has changed
+# between releases of Python.
+_BLOCKED: tuple[tuple[IPv4Network, str], ...] = tuple(
+    (IPv4Network(text), why)
+    for text, why in (
+        ("0.0.0.0/8", "“this host”"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared between a provider's customers"),
+        ("127.0.0.0/8", "loopback"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "for documentation"),
+        ("192.31.196.0/24", "reserved"),
+        ("192.52.193.0/24", "reserved"),
+        ("192.88.99.0/24", "a 6to4 relay"),
+        ("192.168.0.0/16", "private"),
+        ("192.175.48.0/24", "reserved"),
+        ("198.18.0.0/15", "for benchmarks"),
+        ("198.51.100.0/24", "for documentation"),
+        ("203.0.113.0/24", "for documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved or broadcast"),
+    )
+)
+_UNICAST6 = IPv6Network("2000::/3")  # the only block from which public addresses are given out
+_BLOCKED6: tuple[tuple[IPv6Network, str], ...] = (
+    (IPv6Network("2001::/23"), "reserved or a tunnel (Teredo, ORCHID)"),
+    (IPv6Network("2001:db8::/32"), "for documentation"),
+    (IPv6Network("2002::/16"), "a 6to4 tunnel"),
+    (IPv6Network("2620:4f:8000::/48"), "reserved"),
+    (IPv6Network("3fff::/20"), "for documentation"),
+)
+
+
+class AddressRefused(DomainError):
+    """The address may not be called; the message says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("address_refused", message, status=400)
+
+
+@dataclass(frozen=True, slots=True)
+class NetPolicy:
+    """Where requests may go.
+
+    Attributes:
+        ports: of the server.
+        allow: networks that are allowed although they are not public; on them any port is.
+    """
+
+    ports: frozenset[int] = frozenset({80, 443, 8080, 8443})
+    allow: tuple[Network, ...] = ()
+
+    @classmethod
+    def of(cls, networks: Iterable[str]) -> NetPolicy:
+        """Return the usual policy with some networks allowed besides. Raises ValueError for a text that is none."""
+        return cls(allow=tuple(ip_network(text) for text in networks))
+
+
+PUBLIC = NetPolicy()
+
+
+def address_refusal(address: Address, policy: NetPolicy = PUBLIC) -> str:
+    """Return why an address may not be called, "" when it may."""
+    if any(address.version == net.version and address in net for net in policy.allow):
+        return ""
+    if isinstance(address, IPv4Address):
+        return next((why for net, why in _BLOCKED if address in net), "")
+    if address.ipv4_mapped is not None:
+        return address_refusal(address.ipv4_mapped, policy) or "an IPv4 address in IPv6 dress"
+    if address.is_loopback:
+        return "loopback"
+    if address not in _UNICAST6:
+        return "private, link-local, multicast, NAT64 or reserved"
+    return next((why for net, why in _BLOCKED6 if address in net), "")
+
+
+def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
+    """Return a URL whose form is allowed; where its name leads is judged when the connection is made.
+
+    Raises:
+        AddressRefused: no http(s) URL, with a user name or password in it, too long, or with a port that is not allowed.
+    """
+    if len(text) > MAX_URL:
+        raise AddressRefused(f"The address has more than {MAX_URL} characters.")
+    # A backslash, a blank or a control character is read differently by different parsers.
+    if not text.isprintable() or any(mark in text for mark in " \\"):
+        raise AddressRefused("The address holds blanks, backslashes or control characters.")
+    try:
+        url = httpx2.URL(text)
+    except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
+        raise AddressRefused(
+            "This is no address of a web page: expected https://host/path."
+        ) from error
+    if url.scheme not in ("http", "https") or not url.raw_host:
+        raise AddressRefused("Only addresses that begin with http:// or https:// can be read.")
+    if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):
+        raise AddressRefused("The address must not hold a user name or password.")
+    port = url.port or (443 if url.scheme == "https" else 80)
+    host = url.raw_host.decode("ascii", "replace").strip("[]")
+    try:
+        literal: Address | None = ip_address(host.split("%")[0])
+    except ValueError:
+        literal = None
+    if literal is not None:
+        _judge(literal, host, policy)
+    _judge_port(port, literal, policy)
+    return url
+
+
+def _judge(address: Address, host: str, policy: NetPolicy) -> None:
+    if why := address_refusal(address, policy):
+        shown = host if host == str(address) else f"{host} ({address})"
+        raise AddressRefused(
+            f"{shown[:200]} is not a public address ({why}), so it is not called. The operator can allow networks with "
+            "GROUNDWORK_FETCH_NETWORKS."
+        )
+
+
+def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
+    # Whether a name lies in an allowed network is known only when it is resolved.
+    inside = policy.allow and (
+        address is None
+        or any(address.version == net.version and address in net for net in policy.allow)
+    )
+    if port not in policy.ports and not inside:
+        known = ", ".join(str(one) for one in sorted(policy.ports))
+        raise AddressRefused(f"Port {port} is not allowed; allowed are {known}.")
+
+
+def system_resolver(host: str, port: int) -> list[str]:
+    """Ask the system for all addresses of a host, waiting at most ten seconds. Raises OSError."""
+    found: list[str] = []
+    failure: list[OSError | UnicodeError] = []
+
+    def ask() -> None:
+        try:
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            failure.append(error)
+        else:
+            found.extend(str(answer[4][0]) for answer in answers)
+
+    # getaddrinfo() knows no time limit and cannot be interrupted: a thread that hangs is left to its end.
+    thread = threading.Thread(target=ask, name="resolver", daemon=True)
+    thread.start()
+    thread.join(_DNS_SECONDS)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer about {host} within {_DNS_SECONDS:g} s")
+    if failure:
+        raise OSError(f"the name {host} has no address ({failure[0]})")
+    return found
+
+
+def addresses_checked(
+    host: str, port: int, policy: NetPolicy, resolver: Resolver = system_resolver
+) -> list[Address]:
+    """Return the addresses of a host, each of them allowed.
+
+    Raises:
+        AddressRefused: one of them is not; a name that has public and private addresses is refused as a whole.
+        OSError: it has none.
+    """
+    addresses: list[Address] = []
+    for text in resolver(host, port):
+        address = ip_address(text)
+        if address not in addresses:
+            addresses.append(address)
+    if not addresses:
+        raise OSError(f"the name {host} has no address")
+    for address in addresses:
+        _judge(address, host, policy)
+        _judge_port(port, address, policy)
+    return addresses
+
+
+class _TimedStream(httpcore2.NetworkStream):
+    """A connection that ends at a deadline, however slowly the other side drips."""
+
+    def __init__(self, inner: httpcore2.NetworkStream, deadline: float) -> None:
+        self._inner, self._deadline = inner, deadline
+
+    def _left(self, timeout: float | None) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the whole answer took too long")
+        return left if timeout is None else min(left, timeout)
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        secured = self._inner.start_tls(ssl_context, server_hostname, self._left(timeout))
+        return _TimedStream(secured, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class GuardedBackend(httpcore2.NetworkBackend):
+    """Opens connections to judged addresses only.
+
+    Args:
+        deadline: ``time.monotonic()`` at which every connection ends.
+    """
+
+    def __init__(self, policy: NetPolicy, resolver: Resolver, deadline: float) -> None:
+        self._policy, self._resolver, self._deadline = policy, resolver, deadline
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        try:
+            addresses = addresses_checked(host, port, self._policy, self._resolver)
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        failure: Exception = httpcore2.ConnectError("no address")
+        for address in addresses:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                raise httpcore2.ConnectTimeout("connecting took too long")
+            try:
+                stream = self._inner.connect_tcp(
+                    str(address),
+                    port,
+                    left if timeout is None else min(left, timeout),
+                    local_address,
+                    socket_options,
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+                continue
+            return _TimedStream(stream, self._deadline)
+        raise failure
+
+    def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        raise AddressRefused("Sockets of this machine are not called.")
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, response: httpcore2.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._response.iter_stream()
+        except _ERRORS as error:
+            raise _translated(error) from error
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class GuardedTransport(httpx2.BaseTransport):
+    """A transport for httpx2 that reaches public addresses only; no proxy, no cookies, one deadline for everything.
+
+    Args:
+        policy: where it may go.
+        seconds: from now until every connection is cut.
+        resolver: gives the addresses of a name; tests put their own here.
+        verify: checks the certificates of servers; the system's by default.
+    """
+
+    def __init__(
+        self,
+        policy: NetPolicy = PUBLIC,
+        *,
+        seconds: float = 60.0,
+        resolver: Resolver = system_resolver,
+        verify: ssl.SSLContext | None = None,
+    ) -> None:
+        self._policy = policy
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=verify or httpx2.create_ssl_context(trust_env=False),
+            max_connections=4,
+            max_keepalive_connections=0,
+            network_backend=GuardedBackend(policy, resolver, time.monotonic() + seconds),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request.
+
+        Raises:
+            AddressRefused: it leads where nothing may be called.
+            httpx2.TransportError: the network failed.
+        """
+        url_check(str(request.url), self._policy)
+        stream = request.stream
+        if not isinstance(stream, httpx2.SyncByteStream):
+            raise TypeError("GuardedTransport sends requests of a synchronous client")
+        sent = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=stream,
+            extensions=request.extensions,
+        )
+        try:
+            response = self._pool.handle_request(sent)
+        except _ERRORS as error:
+            raise _translated(error) from error
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=_Body(response),
+            extensions=response.extensions,
+            request=request,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+
+_ERRORS = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
+
+
+def _translated(error: Exception) -> httpx2.TransportError:
+    if isinstance(error, httpcore2.TimeoutException):
+        return httpx2.ReadTimeout(str(error) or "the server did not answer in time")
+    if isinstance(error, httpcore2.ProtocolError):
+        return httpx2.RemoteProtocolError(str(error))
+    return httpx2.ConnectError(str(error) or type(error).__name__)

@@ -1,0 +1,110 @@
+"""What a parked run waits for, as rows: written when it parks, read when it goes on."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from runs.journal import call_key, name_storable
+from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
+from runs.models import ToolCall as Row
+from runs.storable import json_storable, text_storable
+from toolloop.deferred import Decision, PendingCall
+from toolloop.messages import ToolCall, Turn
+from webhooks.models import Event
+from webhooks.services import webhook_emit
+
+
+def pending_store(run: Run, step: int, pending: Iterable[PendingCall]) -> list[dict[str, Any]]:
+    """Write what a run waits for, in the transaction that parks it; return it as the ``parked`` event tells it."""
+    expires_at = timezone.now() + datetime.timedelta(hours=settings.APPROVAL_HOURS)
+    rows = PendingDecision.objects.bulk_create(
+        _row(run, step, waiting, expires_at) for waiting in pending
+    )
+    for row in rows:
+        webhook_emit(
+            tenant_id=run.tenant_id,
+            event=Event.APPROVAL_NEEDED,
+            object_key=f"run:{run.pk}",
+            data={
+                "run": run.pk,
+                "decision": row.pk,
+                "kind": str(row.kind),
+                "tool": row.name,
+                "expires_at": row.expires_at.isoformat(),
+            },
+        )
+    return [pending_data(row) for row in rows]
+
+
+def pending_data(row: PendingDecision) -> dict[str, Any]:
+    """Return what a person needs to decide."""
+    return {
+        "id": row.pk,
+        "step": row.step,
+        "call_id": row.call_id,
+        "name": row.name,
+        "arguments": row.arguments,
+        "kind": str(row.kind),
+        "reason": row.reason,
+        "expires_at": row.expires_at.isoformat(),
+    }
+
+
+def decisions_of(
+    run: Run, turns: list[Turn], rows: Mapping[tuple[int, str], Row]
+) -> dict[str, Decision]:
+    """Return what was decided about the open calls of a run's last turn, by call id."""
+    if not turns:
+        return {}
+    step = len(turns) - 1
+    decided = PendingDecision.objects.filter(run=run, step=step).exclude(
+        status__in=(DecisionStatus.PENDING, DecisionStatus.CANCELLED)
+    )
+    newest = {(row.step, row.call_id): row for row in decided.order_by("pk")}
+    found: dict[str, Decision] = {}
+    for call in turns[-1].tool_calls:
+        key = call_key(step, call.id)
+        row = rows.get(key)
+        if key in newest and (row is None or row.status in UNENDED):
+            found[call.id] = _decision(newest[key])
+    return found
+
+
+def _decision(row: PendingDecision) -> Decision:
+    if row.status == DecisionStatus.APPROVED:
+        return Decision("approve", arguments=row.edited_arguments, state=row.state)
+    if row.status == DecisionStatus.ANSWERED:
+        return Decision("answer", content=row.answer, state=row.state)
+    return Decision("reject", reason=row.decision_reason, state=row.state)
+
+
+def _row(
+    run: Run, step: int, waiting: PendingCall, expires_at: datetime.datetime
+) -> PendingDecision:
+    asked = _asked(waiting)
+    arguments: Any = asked.raw if asked.arguments is None else asked.arguments
+    return PendingDecision(
+        tenant_id=run.tenant_id,
+        run=run,
+        step=step,
+        call_id=call_key(step, waiting.call.id)[1],
+        name=name_storable(asked.name),
+        arguments=json_storable(arguments),
+        kind=waiting.kind,
+        reason=text_storable(waiting.reason),
+        state=json_storable(waiting.state),
+        expires_at=expires_at,
+    )
+
+
+def _asked(waiting: PendingCall) -> ToolCall:
+    """Return the call that is decided about: the innermost one, where calls of tools wait."""
+    call, state = waiting.call, waiting.state
+    while isinstance(state, dict) and isinstance(state.get("call"), dict):
+        call, state = ToolCall.from_json(state["call"]), state.get("inner")
+    return call

@@ -1,0 +1,102 @@
+"""Which models compatible servers say they have: asked all at once, at most once a minute each, remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from toolloop.errors import ToolloopError
+from toolloop.providers.registry import list_remote_models
+
+log = structlog.get_logger(__name__)
+
+TTL_S = 60.0
+TIMEOUT_S = 1.5
+MAX_REMEMBERED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server to ask.
+
+    Attributes:
+        tenant_id: whose it is, 0 for the operator's; what one tenant's key may see is nobody else's.
+        prefix: what goes before the names it answers with.
+        base_url, api_key: as for ``list_remote_models``.
+    """
+
+    tenant_id: int
+    prefix: str
+    base_url: str
+    api_key: str
+
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """What its answer is remembered under; the API key only as a hash."""
+        return self.tenant_id, self.base_url, hashlib.sha256(self.api_key.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    names: tuple[str, ...]
+    asked_at: float
+
+
+_known: dict[tuple[int, str, str], _Answer] = {}
+_lock = threading.Lock()
+
+
+def names(servers: Sequence[Server]) -> list[str]:
+    """Return what the servers offer, with their prefixes; one that is away keeps its last answer."""
+    now = time.monotonic()
+    due: list[Server] = []
+    with _lock:
+        for server in servers:
+            last = _known.get(server.key)
+            if last is None or now - last.asked_at >= TTL_S:
+                due.append(server)
+                # Whoever comes meanwhile gets the old answer instead of waiting too.
+                _known[server.key] = _Answer(last.names if last else (), now)
+        while len(_known) > MAX_REMEMBERED:
+            del _known[next(iter(_known))]
+    for server, answer in zip(due, _ask(due) if due else (), strict=True):
+        if isinstance(answer, ToolloopError):
+            log.warning("models_not_listed", base_url=server.base_url, error=str(answer))
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            with _lock:
+                _known[server.key] = _Answer(tuple(answer), now)
+    with _lock:
+        return [
+            f"{server.prefix}/{name}"
+            for server in servers
+            if (answered := _known.get(server.key)) is not None
+            for name in answered.names
+        ]
+
+
+def _ask(servers: Sequence[Server]) -> list[list[str] | BaseException]:
+    """Ask from a thread of its own: the caller may run inside an event loop already."""
+
+    async def ask() -> list[list[str] | BaseException]:
+        return await asyncio.gather(
+            *(list_remote_models(s.base_url, s.api_key, timeout_s=TIMEOUT_S) for s in servers),
+            return_exceptions=True,
+        )
+
+    answers: list[list[str] | BaseException] = []
+    thread = threading.Thread(
+        target=lambda: answers.extend(asyncio.run(ask())), name="list-models", daemon=True
+    )
+    thread.start()
+    thread.join()
+    if len(answers) != len(servers):
+        raise RuntimeError("the thread that lists models has ended without its answers")
+    return answers

@@ -1,0 +1,24 @@
+"""Start, carry out, stop, decide about and end runs, and ask a model one question. The only caller of the loop."""
+
+from runs.services.completions import (
+    COMPLETION_LIMITS,
+    Completion,
+    CompletionFailed,
+    completion_run,
+)
+from runs.services.decisions import call_decide, decisions_expire
+from runs.services.execute import run_execute
+from runs.services.lifecycle import run_abandon, run_create, run_stop
+
+__all__ = [
+    "COMPLETION_LIMITS",
+    "Completion",
+    "CompletionFailed",
+    "call_decide",
+    "completion_run",
+    "decisions_expire",
+    "run_abandon",
+    "run_create",
+    "run_execute",
+    "run_stop",
+]

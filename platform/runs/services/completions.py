@@ -1,0 +1,219 @@
+"""One question to a model and one checked answer, for work that is no conversation: summaries, ranking, judging.
+
+No run, no events, no tools; the usage of every request is recorded all the same, also of those that came to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from basics.errors import DomainError, Invalid
+from runs.models import UsageRecord
+from runs.providers import TenantProvider, provider_for
+from runs.usage import LOST, usage_columns
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.events import RunFinished
+from toolloop.limits import Limits
+from toolloop.loop import run_loop
+from toolloop.messages import Message, Usage, UserMessage
+from toolloop.metering import UsageEvent
+from toolloop.output import Output, output_of
+from toolloop.tools import Toolset
+
+log = structlog.get_logger(__name__)
+
+COMPLETION_LIMITS = Limits(
+    max_steps=1, max_tool_calls=0, max_seconds=120, final_seconds=5, request_timeout_s=120
+)
+CHECK_S = 0.2
+_MAX_PURPOSE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer.
+
+    Attributes:
+        value: checked against the form asked for; None when none was.
+        text: as the model wrote it.
+        usage, cost_usd: of all attempts; the cost is None where the price is unknown.
+    """
+
+    value: Any
+    text: str
+    usage: Usage
+    cost_usd: float | None
+
+
+class CompletionFailed(DomainError):
+    """The model gave no usable answer; ``code`` and ``message`` are the loop's, for a person to read.
+
+    Attributes:
+        is_retryable: the same question may be answered later (a rate limit, a server that is down, a time limit).
+    """
+
+    default_status = 502
+
+    def __init__(self, code: str, message: str, *, is_retryable: bool) -> None:
+        super().__init__(code, message)
+        self.is_retryable = is_retryable
+
+
+def completion_run(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    model: str,
+    system: str = "",
+    prompt: str | Sequence[Message],
+    output: type[Any] | Mapping[str, Any] | Output | None = None,
+    purpose: str,
+    limits: Limits = COMPLETION_LIMITS,
+    attribution: Mapping[str, Any] | None = None,
+    check: Callable[[], None] | None = None,
+) -> Completion:
+    """Ask a model once, with the loop's retries, limits and repairs of answers that do not fit.
+
+    It blocks. Call it outside of transactions: a model may take minutes, and what it costs is recorded at once, whatever
+    becomes of the answer.
+
+    Args:
+        tenant: whose models, credentials and bill.
+        actor: on whose behalf.
+        model: with its routing prefix.
+        prompt: the question, or a history that ends in one.
+        output: pydantic model or JSON Schema of the answer; None for text.
+        purpose: what for, at most 30 characters; it becomes ``UsageRecord.kind`` (``summary``, ``rerank``).
+        limits: of this one question.
+        attribution: facts for the bill, such as ``{"document": 5}``.
+        check: called every 0.2 s, in this thread; what it raises ends the request and is raised here. It must be quick
+            and must not use the database (``JobContext.check``).
+
+    Raises:
+        CompletionFailed: there is no answer of that form.
+        Invalid: ``unknown_model``, or one that is no language model.
+        Conflict: ``model_unavailable``.
+        RuntimeError: called from an event loop's thread.
+    """
+    if not 0 < len(purpose) <= _MAX_PURPOSE:
+        raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
+    provider = provider_for(tenant, model)
+    if not provider.info.is_language_model:
+        raise Invalid(
+            "unknown_model", f"{provider.info.label} cannot write; choose a language model."
+        )
+    question = _Question(
+        provider=provider,
+        system=system,
+        history=[UserMessage(prompt)] if isinstance(prompt, str) else list(prompt),
+        output=None if output is None else output_of(output),
+        limits=limits,
+        metadata={
+            **(attribution or {}),
+            "purpose": purpose,
+            "api_key_id": actor.api_key_id,
+        },
+        check=check,
+    )
+    used: list[UsageEvent] = []
+    try:
+        end = asyncio.run(question.ask(used.append))
+    finally:
+        _record(tenant, actor, purpose, used)
+    if end.status != "completed":
+        raise CompletionFailed(
+            end.error_code or end.status, end.error_message, is_retryable=end.retryable
+        )
+    if (question.output is not None and end.output is None) or not end.text.strip():
+        why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
+        raise CompletionFailed(
+            "no_answer", f"The model {provider.info.label} gave no usable answer: {why}.",
+            is_retryable=False,
+        )  # fmt: skip
+    return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
+
+
+def _record(tenant: Tenant, actor: Actor, purpose: str, used: Sequence[UsageEvent]) -> None:
+    UsageRecord.objects.bulk_create(
+        UsageRecord(
+            tenant=tenant,
+            user_id=actor.user_id,
+            **{**usage_columns(event), "kind": LOST if event.is_lost else purpose, "step": None},
+        )
+        for event in used
+        if not event.is_cached
+    )
+
+
+@dataclass(slots=True)
+class _Question:
+    """One call of the loop, in an event loop of its own."""
+
+    provider: TenantProvider
+    system: str
+    history: list[Message]
+    output: Output | None
+    limits: Limits
+    metadata: Mapping[str, Any]
+    check: Callable[[], None] | None
+
+    async def ask(self, on_usage: Callable[[UsageEvent], None]) -> RunFinished:
+        """Return how it ended; raises what ``check`` raised."""
+        stop = asyncio.Event()
+        watch = asyncio.create_task(self._watch(stop))
+        try:
+            end = await self._drive(stop, on_usage)
+        finally:
+            watch.cancel()
+            (ended,) = await asyncio.gather(watch, return_exceptions=True)
+            await self._close()
+        if isinstance(ended, Exception):
+            raise ended
+        return end
+
+    async def _drive(
+        self, stop: asyncio.Event, on_usage: Callable[[UsageEvent], None]
+    ) -> RunFinished:
+        events = run_loop(
+            provider=self.provider,
+            model=self.provider.info.model,
+            profile=self.provider.info.profile,
+            system=self.system,
+            history=self.history,
+            toolset=Toolset(),
+            limits=self.limits,
+            output=self.output,
+            stop=stop,
+            on_usage=on_usage,
+            usage_metadata=self.metadata,
+        )
+        async with aclosing(events) as stream:
+            async for event in stream:
+                if isinstance(event, RunFinished):
+                    return event
+        raise RuntimeError("the loop ended without RunFinished")
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        while self.check is not None:
+            try:
+                self.check()
+            except Exception:
+                stop.set()
+                raise
+            await asyncio.sleep(CHECK_S)
+
+    async def _close(self) -> None:
+        try:
+            await self.provider.aclose()
+        except Exception:  # the answer counts, not how its connection ends
+            log.exception("provider_close_failed", provider=self.provider.name)
+
+
+__all__ = ["COMPLETION_LIMITS", "Completion", "CompletionFailed", "completion_run"]

@@ -1,0 +1,207 @@
+"""Decide about the calls a parked run waits for; the last decision sends it back to work, exactly once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from basics.errors import Conflict, Invalid, Missing
+from jobs.services import job_enqueue
+from runs.models import DecisionStatus, PendingDecision, Run, RunStatus
+from runs.services.lifecycle import event_append
+from runs.storable import json_storable, text_storable
+from runs.transcript import DECIDED
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
+from toolloop.deferred import Decision
+
+MAX_ARGUMENTS = 200_000
+MAX_REASON = 4_000
+MAX_ANSWER = 200_000
+EXPIRED = "Nobody decided about this call in time."
+_STATUS = {
+    "approve": DecisionStatus.APPROVED,
+    "reject": DecisionStatus.REJECTED,
+    "answer": DecisionStatus.ANSWERED,
+}
+
+
+def decider_require(*, actor: Actor, run: Run) -> None:
+    """Let only those pass who may decide about the calls of a run: the person it works for.
+
+    Raises:
+        Missing: the run is somebody else's, or another workspace's.
+    """
+    if actor.tenant_id != run.tenant_id or actor.user_id is None or actor.user_id != run.user_id:
+        raise Missing("run")
+
+
+def call_decide(
+    *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, decision: Decision
+) -> PendingDecision:
+    """Record what somebody decided about a call; after the last open one the run goes back to work.
+
+    Args:
+        decision_id: the ``PendingDecision``. Not the call's id: a program waits several times under one, and what was
+            decided about one step of it must not count for the next.
+        decision: ``state`` is ignored, the stored one counts. Edited arguments are checked like a model's own when the
+            run goes on; ones that do not fit make it wait again, with the problem as the reason.
+
+    Raises:
+        Missing: no such decision waits for this actor.
+        Conflict: ``call_decided``, it was decided before, has expired, or the run has ended.
+        Invalid: the decision does not fit what is waited for.
+    """
+    with transaction.atomic():
+        row = Run.objects.select_for_update().filter(tenant=tenant, pk=run.pk).first()
+        if row is None:
+            raise Missing("run")
+        decider_require(actor=actor, run=row)
+        # The run's lock is held, so nobody decides beside us.
+        waiting = PendingDecision.objects.filter(tenant=tenant, run=row, pk=decision_id).first()
+        if waiting is None:
+            raise Missing("decision")
+        now = timezone.now()
+        if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
+            raise _decided(waiting, "expired")
+        if waiting.status != DecisionStatus.PENDING or row.status != RunStatus.PARKED:
+            raise _decided(waiting, waiting.get_status_display())
+        _take(waiting, decision)
+        waiting.decided_by_id, waiting.decided_at = actor.user_id, now
+        waiting.save()
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="run.decide",
+            object=row,
+            data={
+                "decision": waiting.pk,
+                "status": str(waiting.status),
+                "tool": waiting.name,
+                "is_edited": waiting.edited_arguments is not None,
+            },
+        )
+        event_append(row, DECIDED, decided_data(waiting))
+        _resume_when_decided(tenant, actor, row)
+    return waiting
+
+
+def decisions_expire(limit: int = 100) -> int:
+    """Reject what nobody decided in time and send those runs on; returns how many runs. For the sweeper."""
+    with platform_scope():
+        due = list(
+            PendingDecision.objects.filter(
+                status=DecisionStatus.PENDING, expires_at__lte=timezone.now()
+            )
+            .order_by("expires_at")
+            .values_list("tenant_id", "run_id")[:limit]
+        )
+    runs = dict.fromkeys(due)
+    for tenant_id, run_id in runs:
+        with tenant_scope(tenant_id), transaction.atomic():
+            _expire(run_id)
+    return len(runs)
+
+
+def _expire(run_id: int) -> None:
+    run = (
+        Run.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("tenant")
+        .filter(pk=run_id, status=RunStatus.PARKED)
+        .first()
+    )
+    if run is None:
+        return
+    now = timezone.now()
+    rows = PendingDecision.objects.filter(
+        run=run, status=DecisionStatus.PENDING, expires_at__lte=now
+    )
+    for waiting in rows.order_by("pk"):
+        waiting.status, waiting.decided_at = DecisionStatus.EXPIRED, now
+        waiting.decision_reason = EXPIRED
+        waiting.save()
+        event_append(run, DECIDED, decided_data(waiting))
+    _resume_when_decided(run.tenant, system_actor(run.tenant_id, run.user_id), run)
+
+
+def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
+    """Enqueue the job that goes on with a parked run when nothing is left to decide; the run's lock is held.
+
+    The run leaves the parked state in the same transaction, so nobody comes here twice for one parking.
+    """
+    if PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).exists():
+        return
+    before = run.job
+    if before is None:
+        raise Conflict(
+            "run_not_resumable", "This answer cannot go on. Stop it, and ask the question again."
+        )
+    run.job = job_enqueue(
+        tenant=tenant,
+        actor=actor,
+        kind=before.kind,
+        payload=before.payload,
+        dedupe_key=f"run:{run.pk}",
+        topic=before.topic,
+    )
+    run.status = RunStatus.QUEUED
+    run.save(update_fields=["job", "status"])
+
+
+def _take(waiting: PendingDecision, decision: Decision) -> None:
+    """Write a decision into its row. Raises Invalid when it does not fit."""
+    if decision.kind == "approve" and waiting.kind == PendingDecision.Kind.EXTERNAL:
+        raise _invalid("decision", "This call can be answered or rejected, not approved.")
+    waiting.status = _STATUS[decision.kind]
+    if decision.kind == "approve":
+        waiting.edited_arguments = _edited(waiting, decision.arguments)
+    elif decision.kind == "reject":
+        if len(decision.reason) > MAX_REASON:
+            raise _invalid("reason", f"A reason has at most {MAX_REASON:,} characters.")
+        waiting.decision_reason = text_storable(decision.reason.strip())
+    else:
+        if not decision.content.strip() or len(decision.content) > MAX_ANSWER:
+            raise _invalid("answer", f"Write an answer of at most {MAX_ANSWER:,} characters.")
+        waiting.answer = text_storable(decision.content)
+
+
+def _edited(waiting: PendingDecision, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or len(json.dumps(dict(given))) > MAX_ARGUMENTS:
+        raise _invalid(
+            "arguments",
+            f"Arguments are one JSON object of at most {MAX_ARGUMENTS:,} characters.",
+        )
+    arguments: dict[str, Any] = json_storable(dict(given))
+    return None if arguments == waiting.arguments else arguments
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid("decision_invalid", message, data={"fields": {field: [message]}})
+
+
+def _decided(waiting: PendingDecision, how: str) -> Conflict:
+    return Conflict(
+        "call_decided",
+        f"Nothing is left to decide about this call: it is {how}. Reload to see where the answer stands.",
+        data={"decision": waiting.pk, "status": str(waiting.status)},
+    )
+
+
+def decided_data(waiting: PendingDecision) -> dict[str, Any]:
+    """Return the data of the ``decided`` event."""
+    return {
+        "id": waiting.pk,
+        "step": waiting.step,
+        "call_id": waiting.call_id,
+        "name": waiting.name,
+        "status": str(waiting.status),
+        "reason": waiting.decision_reason,
+    }

@@ -1,0 +1,310 @@
+"""Carry out a run: the only caller of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import structlog
+from django.db import connection, transaction
+from django.utils import timezone
+
+from jobs.context import JobContext, LeaseLost
+from runs.journal import RunJournal, call_key, history_rebuilt
+from runs.models import Run, RunStatus, RunStep, ToolCall
+from runs.parking import decisions_of, pending_store
+from runs.providers import loop_model
+from runs.recorder import Recorder
+from runs.selectors import transcript_read
+from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
+from runs.stopping import stop_watch
+from runs.storable import json_storable, text_storable
+from runs.telemetry import run_telemetry
+from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
+from runs.usage import attribution_of, usage_recorded
+from toolloop.deferred import Decision
+from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta
+from toolloop.limits import Limits
+from toolloop.messages import Message, Turn, Usage, message_from_json
+from toolloop.providers.base import Provider
+from toolloop.telemetry import run_traced
+from toolloop.tools import Toolset
+
+log = structlog.get_logger(__name__)
+
+
+# One round trip on the way to the first text; losing this mark to a crash of the database does no harm.
+_BEGIN = """
+UPDATE runs_run SET status = 'running', started_at = now(), request = %(request)s::jsonb, job_id = %(job)s
+WHERE id = %(run)s AND status = 'queued' AND started_at IS NULL AND EXISTS (
+    SELECT 1 FROM jobs_job WHERE id = %(job)s AND worker = %(worker)s
+    AND attempts = %(attempt)s AND status = 'running')
+RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
+    set_config('synchronous_commit', 'off', true)
+"""
+
+
+@dataclass(slots=True)
+class _Start:
+    """Where an attempt at a run begins."""
+
+    history: list[Message]
+    system: str
+    transcript: Transcript
+    stop_requested: bool
+    turns: list[Turn] = field(default_factory=list)
+    rows: dict[tuple[int, str], ToolCall] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    usage: Usage = Usage()  # noqa: RUF009 - frozen
+    is_resumed: bool = False
+
+
+async def run_execute(
+    ctx: JobContext,
+    run: Run,
+    *,
+    toolset: Toolset,
+    provider: Provider,
+    system: str,
+    history: Sequence[Message],
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    context: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    cache_key: str = "",
+    user_key: str = "",
+    before_finish: Callable[[Run, RunFinished], None] | None = None,
+) -> RunFinished | None:
+    """Drive the loop for a run, record it, and end run and job together; call it from a job of the loop lane.
+
+    Called again for a run that a crash or a shut-down has interrupted, or that was parked and decided about, it goes on
+    from the journal: finished turns and calls are not repeated, and ``system`` and ``history`` are those of the first
+    attempt. A run that parks ends its job; ``call_decide`` enqueues the next one.
+
+    Args:
+        ctx: the job; its lease fences every write.
+        run: the run, whose ``model`` is asked.
+        provider: adapter for that model; closed at the end.
+        context: given to tools as ``ToolContext.data``.
+        before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
+            run parks. Runs in a database thread; ``run`` has its final values.
+
+    Returns:
+        How it ended; None when there was nothing to do: it had ended before, or waits for a decision.
+
+    Raises:
+        LeaseLost: another worker has the job; nothing more was written.
+        Exception: the database's, or a bug's. The job's own rules decide about another attempt.
+    """
+    model, profile = loop_model(provider, run.model)
+    stop = asyncio.Event()
+    try:
+        start = await ctx.in_db(_run_begin, ctx, run, system, list(history), toolset, limits)
+        if start is None:
+            return None
+        if start.stop_requested:
+            stop.set()
+        recorder = Recorder(ctx, run.pk, start.transcript, stop)
+        recorder.open()
+        watch = asyncio.create_task(stop_watch(ctx, run.pk, stop), name=f"stop-watch-{run.pk}")
+        try:
+            if start.is_resumed:
+                # Voids half a turn, and makes any late write of the worker before us miss.
+                recorder.add(STEP_RESET, {"step": len(start.turns)})
+                await recorder.flush()
+            journal = RunJournal(
+                recorder,
+                start.rows,
+                paused=bool(start.turns) and start.turns[-1].stop == "pause",
+            )
+            events = run_traced(
+                run_telemetry(),
+                agent_name=run.kind,
+                conversation_id=cache_key,
+                provider=provider,
+                model=model,
+                system=start.system,
+                history=start.history,
+                toolset=toolset,
+                limits=limits,
+                journal=journal,
+                context=context,
+                first_step=len(start.turns),
+                usage=start.usage,
+                options=options,
+                cache_key=cache_key,
+                user_key=user_key,
+                stop=stop,
+                profile=profile,
+                run_blocking=ctx.blocking,
+                decisions=start.decisions,
+                on_usage=journal.usage_reported,
+                usage_metadata=attribution_of(run),
+            )
+            finished = await _record(events, recorder)
+            if recorder.error is not None:
+                raise recorder.error
+            if ctx.lost.is_set():
+                raise LeaseLost(f"run {run.pk}: job {ctx.job_id} was taken over")
+            if finished.status == "parked":
+                await _run_park(run, recorder, finished)
+            else:
+                await _run_finish(run, recorder, finished, before_finish)
+            return finished
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await recorder.close()
+    finally:
+        await _close(provider)
+
+
+async def _close(provider: Provider) -> None:
+    try:
+        await provider.aclose()
+    except Exception:  # the run's outcome counts, not how its connection ends
+        log.exception("provider_close_failed", provider=provider.name)
+
+
+async def _record(events: Any, recorder: Recorder) -> RunFinished:
+    """Record the loop's events; tools' are recorded by the journal, in the transaction of their row."""
+    async with aclosing(events) as stream:
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                recorder.delta(TEXT, event.step, event.text)
+            elif isinstance(event, ReasoningDelta):
+                recorder.delta(REASONING, event.step, event.text)
+            elif isinstance(event, StepReset):
+                recorder.add(STEP_RESET, {"step": event.step, "reason": event.reason})
+            elif isinstance(event, LimitReached):
+                recorder.add(
+                    LIMIT, {"step": event.step, "limit": event.limit, "detail": event.detail}
+                )
+            elif isinstance(event, RunFinished):
+                return event
+    raise RuntimeError("the loop ended without RunFinished")
+
+
+def _run_begin(
+    ctx: JobContext,
+    run: Run,
+    system: str,
+    history: list[Message],
+    toolset: Toolset,
+    limits: Limits,
+) -> _Start | None:
+    """Mark the run as running; find where it stands when it is not the first attempt."""
+    request = {
+        **run.request,
+        "system": text_storable(system),
+        "history": json_storable([m.to_json() for m in history]),
+        "tools": list(toolset.names()),
+        "limits": asdict(limits),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BEGIN,
+            {
+                "run": run.pk,
+                "request": json.dumps(request),
+                "job": ctx.job_id,
+                "worker": ctx.worker,
+                "attempt": ctx.attempt,
+            },
+        )
+        row = cursor.fetchone()
+    if row is not None:
+        run.status, run.started_at, run.request = RunStatus.RUNNING, row[0], request
+        return _Start(history, system, Transcript(seq=row[1]), bool(row[2]))
+    with transaction.atomic():
+        ctx.hold()
+        stored: Run = Run.objects.select_for_update().get(pk=run.pk)
+        if stored.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+            return None
+        if stored.status == RunStatus.QUEUED:  # It was parked, and everything is decided.
+            stored.status = RunStatus.RUNNING
+            stored.save(update_fields=["status"])
+    run.status = stored.status
+    run.started_at, run.request = stored.started_at, stored.request
+    return _resumed(stored)
+
+
+def _resumed(run: Run) -> _Start:
+    turns = []
+    for data in RunStep.objects.filter(run=run).order_by("index").values_list("turn", flat=True):
+        message = message_from_json(data)
+        if isinstance(message, Turn):
+            turns.append(message)
+    rows = {call_key(r.step, r.call_id): r for r in ToolCall.objects.filter(run=run)}
+    base = [message_from_json(data) for data in run.request["history"]]
+    return _Start(
+        history=history_rebuilt(base, turns, rows),
+        system=run.request["system"],
+        transcript=transcript_read(run),
+        stop_requested=run.stop_requested_at is not None,
+        turns=turns,
+        rows=rows,
+        decisions=decisions_of(run, turns, rows),
+        usage=usage_recorded(run.pk),
+        is_resumed=True,
+    )
+
+
+async def _run_finish(
+    run: Run,
+    recorder: Recorder,
+    finished: RunFinished,
+    before_finish: Callable[[Run, RunFinished], None] | None,
+) -> None:
+    run.status = RunStatus(finished.status)
+    run.stop_reason = finished.stop[:20]
+    run.limit_reached = finished.limit[:30]
+    run.error_code = finished.error_code[:60]
+    run.error_message = text_storable(finished.error_message)
+    run.is_retryable = finished.retryable
+    _spent(run, finished)
+    run.answer = recorder.transcript.text
+    run.finished_at = timezone.now()
+
+    def end(stop_requested: bool) -> None:
+        run.save(
+            update_fields=[
+                "status", "stop_reason", "limit_reached", "error_code", "error_message",
+                "is_retryable", "usage", "cost_usd", "answer", "finished_at",
+            ]
+        )  # fmt: skip
+        # A stop may leave a call's row open when the tool did not come back in time.
+        open_ends_close(run)
+        finished_tell(run)
+        if before_finish is not None:
+            before_finish(run, finished)
+
+    data = {**finished_data(run), "notes": finished.data.get("notes", [])}
+    await recorder.finish(FINISHED, data, end)
+
+
+async def _run_park(run: Run, recorder: Recorder, finished: RunFinished) -> None:
+    """End this attempt: the run waits for decisions, and no worker waits with it."""
+    run.status = RunStatus.PARKED
+    _spent(run, finished)
+
+    def park() -> dict[str, Any]:
+        run.save(update_fields=["status", "usage", "cost_usd"])
+        return {"pending": pending_store(run, finished.step, finished.pending)}
+
+    def parked(stop_requested: bool) -> None:
+        # Whoever asked while we parked saw a running run and left the end to us.
+        if stop_requested:
+            parked_end(Run.objects.get(pk=run.pk))
+
+    await recorder.finish(PARKED, {"step": finished.step, "usage": run.usage}, parked, park)
+
+
+def _spent(run: Run, finished: RunFinished) -> None:
+    run.usage = finished.usage.to_json()
+    cost = finished.data.get("cost_usd")
+    run.cost_usd = None if cost is None else Decimal(str(round(cost, 6)))

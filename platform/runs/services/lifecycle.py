@@ -1,0 +1,201 @@
+"""Create, stop and end runs, whether a worker has them, nobody yet, or they wait for a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from basics.errors import Invalid
+from jobs import registry
+from jobs.models import Job, JobStatus
+from jobs.notify import notify
+from jobs.services import job_cancel
+from runs.models import (
+    ACTIVE,
+    DecisionStatus,
+    PendingDecision,
+    Run,
+    RunEvent,
+    RunStatus,
+    ToolCall,
+    ToolCallStatus,
+)
+from runs.selectors import transcript_read
+from runs.stopping import stop_topic
+from runs.storable import json_storable
+from runs.transcript import FINISHED
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.errors import ConfigurationError
+from toolloop.providers.registry import parse_model
+from webhooks.models import Event
+from webhooks.services import webhook_emit
+
+
+def run_create(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    kind: str,
+    model: str,
+    request: Mapping[str, Any] | None = None,
+) -> Run:
+    """Create a queued run in the current transaction; the caller enqueues the job that carries it and sets ``run.job``.
+
+    Args:
+        kind: what it is for, for example ``conversation``.
+        model: with its routing prefix, ``anthropic/claude-...``.
+        request: facts to keep with it; what the loop was started with is added when it starts.
+
+    Raises:
+        Invalid: ``model`` names none.
+    """
+    try:
+        parse_model(model)
+    except ConfigurationError as error:
+        raise Invalid(
+            "unknown_model", error.message, data={"fields": {"model": [error.message]}}
+        ) from error
+    run: Run = Run.objects.create(
+        tenant=tenant,
+        user_id=actor.user_id,
+        kind=kind,
+        model=model,
+        request=json_storable(dict(request or {})),
+    )
+    return run
+
+
+def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
+    """Ask a run to stop and keep what it has said; one that nobody works on ends at once. Harmless when it has ended."""
+    with transaction.atomic():
+        # Job before run: the order in which everybody locks them. A decision may have given the run a new job.
+        carrier = Run.objects.filter(tenant=tenant, pk=run.pk).values("job_id")
+        job: Job | None = (
+            Job.objects.select_for_update().filter(tenant=tenant, pk__in=carrier).first()
+        )
+        row: Run = Run.objects.select_for_update().get(tenant=tenant, pk=run.pk)
+        if row.status not in ACTIVE:
+            return row
+        if row.stop_requested_at is None:
+            row.stop_requested_at = timezone.now()
+            row.save(update_fields=["stop_requested_at"])
+        if row.status == RunStatus.PARKED:
+            parked_end(row)
+            row.refresh_from_db()
+            return row
+        if job is None or job.status != JobStatus.QUEUED:
+            notify(tenant.pk, stop_topic(row.pk), "stop")
+            return row
+        job_cancel(tenant=tenant, actor=actor, job=job)
+        row.refresh_from_db()
+        if row.status in ACTIVE:  # a job kind whose on_end does not end runs
+            run_abandon(job=job)
+            row.refresh_from_db()
+    return row
+
+
+def parked_end(run: Run) -> None:
+    """End a parked run, whose lock is held, with everything that hangs on it.
+
+    Its job has ended long ago; what the job's kind does at a bad end is what closes the turn (or whatever it is) here.
+    """
+    job = run.job
+    if job is None:
+        _abandon(run, "job_ended", "The work was given up.")
+        return
+    try:
+        on_end = registry.get(job.kind).on_end
+    except LookupError:
+        on_end = None
+    if on_end is not None:
+        on_end(job)
+    run_abandon(job=job)
+
+
+def run_abandon(*, job: Job) -> list[Run]:
+    """End the runs whose job has ended without them, in the current transaction; for ``on_end`` of job kinds.
+
+    What was streamed is kept. A stop that somebody asked for makes the run ``stopped``, anything else ``failed`` with
+    the job's reason.
+    """
+    runs: list[Run] = list(
+        Run.objects.select_for_update().filter(
+            tenant_id=job.tenant_id, job_id=job.pk, status__in=ACTIVE
+        )
+    )
+    for run in runs:
+        _abandon(run, job.error_code or "job_ended", job.error_message or "The work was given up.")
+    return runs
+
+
+def _abandon(run: Run, code: str, message: str) -> None:
+    said = transcript_read(run)
+    is_stop = run.stop_requested_at is not None
+    run.status = RunStatus.STOPPED if is_stop else RunStatus.FAILED
+    run.stop_reason = "stopped" if is_stop else "error"
+    run.error_code = "" if is_stop else code
+    run.error_message = "" if is_stop else message
+    run.is_retryable = not is_stop
+    run.answer = said.text
+    run.finished_at = timezone.now()
+    run.save()
+    open_ends_close(run)
+    event_append(run, FINISHED, finished_data(run))
+    finished_tell(run)
+
+
+def finished_tell(run: Run) -> None:
+    """Tell webhooks that a run has ended, in the transaction that ends it; never what was said in it."""
+    data = {
+        "run": run.pk,
+        "kind": run.kind,
+        "model": run.model,
+        "status": str(run.status),
+        "error_code": run.error_code,
+    }
+    webhook_emit(
+        tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data
+    )
+
+
+def open_ends_close(run: Run) -> None:
+    """Close what an ended run has left open: calls that did not come back in time, and questions to people."""
+    now = run.finished_at
+    unended = ToolCall.objects.filter(run=run)
+    unended.filter(status=ToolCallStatus.RUNNING).update(
+        status=ToolCallStatus.UNKNOWN, error_code="outcome_unknown", finished_at=now
+    )
+    unended.filter(status=ToolCallStatus.WAITING).update(
+        status=ToolCallStatus.DENIED,
+        error_code="cancelled",
+        content="This call was not run: the run ended before anybody decided about it.",
+        finished_at=now,
+    )
+    PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).update(
+        status=DecisionStatus.CANCELLED, decided_at=now
+    )
+
+
+def event_append(run: Run, kind: str, data: dict[str, Any]) -> None:
+    """Add an event to a run that no worker holds, in the transaction that holds the run's lock."""
+    run.last_seq += 1
+    run.save(update_fields=["last_seq"])
+    RunEvent.objects.create(
+        tenant_id=run.tenant_id, run=run, seq=run.last_seq, kind=kind, data=json_storable(data)
+    )
+    notify(run.tenant_id, f"run:{run.pk}", run.last_seq)
+
+
+def finished_data(run: Run) -> dict[str, Any]:
+    """Return the data of the ``finished`` event."""
+    return {
+        "status": str(run.status),
+        "error_code": run.error_code,
+        "error_message": run.error_message,
+        "limit": run.limit_reached,
+        "usage": run.usage,
+    }

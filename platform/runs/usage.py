@@ -1,0 +1,54 @@
+"""What requests to models used and cost, as the columns of ``UsageRecord``, and summed up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from runs.models import Run, UsageRecord
+from runs.storable import json_storable, text_storable
+from toolloop.messages import Usage
+from toolloop.metering import UsageEvent
+
+TURN = "turn"
+LOST = "lost"
+_FACTS = ("conversation", "request_id")
+
+
+def attribution_of(run: Run) -> dict[str, Any]:
+    """Return on whose account a run's requests go: its kind, and the facts it was created with."""
+    actor = run.request.get("actor") or {}
+    facts = {name: run.request[name] for name in _FACTS if run.request.get(name)}
+    return {"run_kind": run.kind, "api_key_id": actor.get("api_key_id"), **facts}
+
+
+def usage_columns(event: UsageEvent) -> dict[str, Any]:
+    """Return the record of one request; one that was billed in vain is of the kind "lost"."""
+    usage = event.usage
+    return {
+        "step": event.step,
+        "kind": LOST if event.is_lost else TURN,
+        "provider": text_storable(event.provider)[:40],
+        "model": text_storable(event.model)[:120],
+        "input_tokens": usage.input_total,
+        "cached_tokens": usage.cached_read,
+        "cache_write_tokens": usage.cache_write,
+        "output_tokens": usage.output_total,
+        "reasoning_tokens": usage.reasoning,
+        "cost_usd": None if event.cost_usd is None else f"{event.cost_usd:.8f}",
+        "attribution": json_storable(dict(event.metadata)),
+    }
+
+
+def usage_recorded(run_id: int) -> Usage:
+    """Return what a run has used so far, by its records."""
+    sums = UsageRecord.objects.filter(run_id=run_id).aggregate(
+        input_total=Sum("input_tokens", default=0),
+        cached_read=Sum("cached_tokens", default=0),
+        cache_write=Sum("cache_write_tokens", default=0),
+        output_total=Sum("output_tokens", default=0),
+        reasoning=Sum("reasoning_tokens", default=0),
+        requests=Count("pk"),
+    )
+    return Usage(**{name: int(value) for name, value in sums.items()})

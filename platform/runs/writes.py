@@ -1,0 +1,125 @@
+"""The statements that record a run: events and journal entries in one round trip, fenced by the job's lease.
+
+The fence is in the statement itself: the job must still be held by this worker in this attempt, and the run's
+``last_seq`` must be what this recorder left it at. A worker that takes the run over always writes an event first
+(``step_reset``), so a late statement of the old one finds another ``last_seq`` and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from jobs.context import JobContext, LeaseLost
+from jobs.notify import CHANNEL
+
+Event = tuple[str, dict[str, Any]]
+
+_FENCE = """
+WITH mine AS (
+    UPDATE runs_run SET last_seq = last_seq + %(count)s
+    WHERE id = %(run)s AND last_seq = %(seq)s AND EXISTS (
+        SELECT 1 FROM jobs_job WHERE id = %(job)s AND worker = %(worker)s
+        AND attempts = %(attempt)s AND status = 'running')
+    RETURNING id, tenant_id, user_id, stop_requested_at IS NOT NULL AS stop
+), written AS (
+    INSERT INTO runs_runevent (tenant_id, run_id, seq, kind, data)
+    SELECT mine.tenant_id, mine.id, %(seq)s + e.place, e.item->>0, e.item->1
+    FROM mine, jsonb_array_elements(%(events)s::jsonb) WITH ORDINALITY AS e(item, place)
+)"""
+
+_STEPS = """, steps AS (
+    INSERT INTO runs_runstep (tenant_id, run_id, index, turn)
+    SELECT mine.tenant_id, mine.id, (s->>0)::int, s->1
+    FROM mine, jsonb_array_elements(%(steps)s::jsonb) AS s
+)"""
+
+_CALLS = """, calls AS (
+    INSERT INTO runs_toolcall (tenant_id, run_id, step, call_id, name, arguments, has_side_effects, status,
+        content, payload, error_code, attempts, started_at, finished_at, duration_ms)
+    SELECT mine.tenant_id, mine.id, c.*
+    FROM mine, jsonb_to_recordset(%(calls)s::jsonb) AS c(step int, call_id text, name text, arguments jsonb,
+        has_side_effects bool, status text, content text, payload jsonb, error_code text, attempts int,
+        started_at timestamptz, finished_at timestamptz, duration_ms int)
+    ON CONFLICT (run_id, step, call_id) DO UPDATE SET
+        arguments = excluded.arguments, has_side_effects = excluded.has_side_effects,
+        status = excluded.status, content = excluded.content, payload = excluded.payload,
+        error_code = excluded.error_code, attempts = excluded.attempts,
+        finished_at = excluded.finished_at, duration_ms = excluded.duration_ms
+)"""
+
+_USAGE = """, used AS (
+    INSERT INTO runs_usagerecord (tenant_id, run_id, user_id, step, kind, provider, model, input_tokens,
+        cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, attribution)
+    SELECT mine.tenant_id, mine.id, mine.user_id, u.*
+    FROM mine, jsonb_to_recordset(%(usage)s::jsonb) AS u(step int, kind text, provider text, model text,
+        input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
+        reasoning_tokens bigint, cost_usd numeric, attribution jsonb)
+)"""
+
+# synchronous_commit is off for what may be lost: a crash of the whole database may cost the last of it, and the run's
+# resume resets the step it belongs to. Anything later that is durable makes it durable too (the log is sequential).
+_RESULT = """
+SELECT stop, pg_notify(%(channel)s, %(payload)s),
+    CASE WHEN NOT %(durable)s THEN set_config('synchronous_commit', 'off', true) END
+FROM mine
+"""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one statement writes; the calls by (step, call id), each as it stands at last."""
+
+    events: list[Event] = field(default_factory=list)
+    steps: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    calls: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    usage: list[dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.steps or self.calls or self.usage)
+
+
+def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durable: bool) -> bool:
+    """Write a batch as the run's events after ``first``, all of it or nothing.
+
+    Args:
+        durable: wait until the commit is on disk.
+
+    Returns:
+        Whether somebody has asked the run to stop.
+
+    Raises:
+        LeaseLost: another worker has the job, or it ended; nothing was written.
+    """
+    parts = [_FENCE]
+    values: dict[str, Any] = {
+        "count": len(batch.events),
+        "run": run_id,
+        "seq": first,
+        "job": ctx.job_id,
+        "worker": ctx.worker,
+        "attempt": ctx.attempt,
+        "events": json.dumps(batch.events),
+        "channel": CHANNEL,
+        "payload": f"{ctx.tenant_id}:run:{run_id} {first + len(batch.events)}",
+        "durable": durable,
+    }
+    rows: tuple[tuple[str, str, list[Any]], ...] = (
+        (_STEPS, "steps", batch.steps),
+        (_CALLS, "calls", list(batch.calls.values())),
+        (_USAGE, "usage", batch.usage),
+    )
+    for part, name, given in rows:
+        if given:
+            parts.append(part)
+            values[name] = json.dumps(given)
+    with connection.cursor() as cursor:
+        cursor.execute("".join([*parts, _RESULT]), values)
+        row = cursor.fetchone()
+    if row is None:
+        ctx.lost.set()
+        raise LeaseLost(f"run {run_id}: job {ctx.job_id} is no longer held by {ctx.worker}")
+    return bool(row[0])

@@ -1,0 +1,75 @@
+"""One call of a webhook: signed, to public addresses only, bounded in time and size."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from django.conf import settings
+
+from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy
+from tenancy.crypto import Secret
+from webhooks.signing import SIGNATURE, signature
+
+SECONDS = 10.0
+_MAX_READ = 10_000  # bytes of the answer that are read at all; nothing of it is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call; ``status`` None when there was no answer, ``error`` "" when it was delivered."""
+
+    status: int | None
+    error: str
+    duration_ms: int
+
+
+def policy() -> NetPolicy:
+    """Return where webhooks may lead: public addresses, and what the operator allows besides."""
+    return NetPolicy.of(settings.FETCH_NETWORKS)
+
+
+def body_of(payload: dict[str, Any]) -> bytes:
+    """Return the bytes that are signed and sent."""
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def webhook_send(*, url: str, secret: Secret, payload: dict[str, Any], delivery_id: int) -> Outcome:
+    """POST one event; anything but a status of 200 to 299 is an error, redirects are not followed."""
+    body = body_of(payload)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Groundwork-Webhook/1",
+        "Groundwork-Event": str(payload["type"]),
+        "Groundwork-Delivery": str(delivery_id),
+        SIGNATURE: signature(secret.reveal(), body, int(time.time())),
+    }
+    began = time.monotonic()
+    status: int | None = None
+    error = ""
+    try:
+        with (
+            httpx2.Client(
+                transport=GuardedTransport(policy(), seconds=SECONDS),
+                timeout=SECONDS,
+                follow_redirects=False,
+            ) as client,
+            client.stream("POST", url, content=body, headers=headers) as response,
+        ):
+            status = response.status_code
+            read = 0
+            for chunk in response.iter_raw():
+                read += len(chunk)
+                if read > _MAX_READ:
+                    break
+        if not 200 <= status < 300:
+            error = f"The receiver answered with status {status}."
+    except AddressRefused as refused:
+        error = refused.message
+    except httpx2.HTTPError as failed:
+        if status is None or not 200 <= status < 300:
+            error = f"{type(failed).__name__}: {failed}"
+    return Outcome(status, error[:300], int((time.monotonic() - began) * 1000))

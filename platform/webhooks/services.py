@@ -1,0 +1,207 @@
+"""Manage webhooks, and put events into their outbox in the transaction of what happened."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from basics.errors import Conflict, Invalid, Missing
+from basics.net_guard import AddressRefused, url_check
+from jobs.services import job_enqueue
+from tenancy import crypto
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
+from webhooks.models import SUBSCRIBABLE, DeliveryStatus, Event, Webhook, WebhookDelivery
+from webhooks.sending import policy
+from webhooks.signing import secret_make
+
+JOB_KIND = "webhooks.deliver"
+PURPOSE = "webhook"
+MAX_WEBHOOKS = 20
+LOG_DAYS = 30
+
+
+@transaction.atomic
+def webhook_create(
+    *, tenant: Tenant, actor: Actor, url: str, events: Sequence[str], description: str = ""
+) -> tuple[Webhook, str]:
+    """Add a webhook; returns it with its secret, which is shown this once.
+
+    Raises:
+        Denied: without the right.
+        Invalid: the address may not be called, an event is unknown, or there are ``MAX_WEBHOOKS`` already.
+    """
+    actor.require("webhook.manage")
+    row = Webhook(tenant=tenant)
+    _fill(row, {"url": url, "events": events, "description": description})
+    with tenant_scope(tenant.pk):
+        if Webhook.objects.filter(tenant=tenant).count() >= MAX_WEBHOOKS:
+            raise Invalid(
+                "webhooks_full", f"There are {MAX_WEBHOOKS} webhooks already: remove one."
+            )
+        secret = secret_make()
+        row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=PURPOSE)
+        row.save()
+        row.refresh_from_db()
+        _audit(tenant, actor, "webhook.create", row)
+    return row, secret
+
+
+@transaction.atomic
+def webhook_update(*, tenant: Tenant, actor: Actor, pk: int, values: Mapping[str, Any]) -> Webhook:
+    """Change address, events, description or whether it is enabled; what ``values`` lacks stays.
+
+    Raises:
+        Denied, Missing, Invalid: see ``webhook_create``.
+    """
+    actor.require("webhook.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, pk)
+        _fill(row, values)
+        row.save()
+        _audit(tenant, actor, "webhook.update", row)
+    return row
+
+
+@transaction.atomic
+def webhook_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+    """Remove a webhook with its log; what is still in its outbox is not sent."""
+    actor.require("webhook.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, pk)
+        _audit(tenant, actor, "webhook.delete", row)
+        row.delete()
+
+
+@transaction.atomic
+def webhook_ping(*, tenant: Tenant, actor: Actor, pk: int) -> WebhookDelivery:
+    """Send a test event, also to a webhook that is not enabled."""
+    actor.require("webhook.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, pk)
+        _audit(tenant, actor, "webhook.ping", row)
+        return _outbox(
+            row, actor, Event.PING, uuid.uuid4(), f"webhook:{row.pk}", {"webhook": row.pk}
+        )
+
+
+@transaction.atomic
+def delivery_repeat(*, tenant: Tenant, actor: Actor, pk: int, delivery_pk: int) -> WebhookDelivery:
+    """Send an event again, as a delivery of its own with the same event id.
+
+    Raises:
+        Denied, Missing: without the right; no such delivery of this webhook.
+        Conflict: ``delivery_queued``, it is still being sent.
+    """
+    actor.require("webhook.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, pk)
+        old = WebhookDelivery.objects.filter(tenant=tenant, webhook=row, pk=delivery_pk).first()
+        if old is None:
+            raise Missing("delivery")
+        if old.status == DeliveryStatus.QUEUED:
+            raise Conflict("delivery_queued", "This event is still being sent; wait for its end.")
+        _audit(tenant, actor, "webhook.redeliver", row, {"delivery": old.pk})
+        return _outbox(row, actor, old.event, old.event_id, old.object_key, old.payload["data"])
+
+
+def webhook_emit(*, tenant_id: int, event: Event, object_key: str, data: Mapping[str, Any]) -> int:
+    """Put an event into the outbox of every webhook that wants it, in the transaction of what happened.
+
+    Args:
+        object_key: what it is about, for example ``run:12``; events of one object are sent in order.
+        data: ids and states, JSON-serialisable. Receivers read the rest by REST, with rights of their own.
+
+    Returns:
+        How many webhooks will be told.
+    """
+    rows = Webhook.objects.filter(
+        tenant_id=tenant_id, is_enabled=True, events__contains=[event.value]
+    ).select_related("tenant")
+    event_id = uuid.uuid4()
+    wanted = list(rows.order_by("pk"))
+    for row in wanted:
+        _outbox(row, system_actor(tenant_id), event, event_id, object_key, data)
+    return len(wanted)
+
+
+def deliveries_expire(limit: int = 1000) -> int:
+    """Forget deliveries that ended more than ``LOG_DAYS`` ago, of every tenant; returns how many."""
+    with platform_scope():
+        old = WebhookDelivery.objects.filter(
+            created_at__lt=timezone.now() - timedelta(days=LOG_DAYS)
+        ).exclude(status=DeliveryStatus.QUEUED)
+        due = list(old.values_list("pk", flat=True)[:limit])
+        return WebhookDelivery.objects.filter(pk__in=due).delete()[0] if due else 0
+
+
+def _outbox(
+    row: Webhook,
+    actor: Actor,
+    event: str,
+    event_id: uuid.UUID,
+    object_key: str,
+    data: Mapping[str, Any],
+) -> WebhookDelivery:
+    payload = {
+        "id": str(event_id),
+        "type": str(event),
+        "workspace": row.tenant.slug,
+        "created_at": timezone.now().isoformat(),
+        "data": dict(data),
+    }
+    delivery: WebhookDelivery = WebhookDelivery.objects.create(
+        tenant_id=row.tenant_id,
+        webhook=row,
+        event=event,
+        event_id=event_id,
+        object_key=object_key,
+        payload=payload,
+    )
+    job_enqueue(tenant=row.tenant, actor=actor, kind=JOB_KIND, payload={"delivery_id": delivery.pk})
+    delivery.refresh_from_db()
+    return delivery
+
+
+def _locked(tenant: Tenant, pk: int) -> Webhook:
+    rows = Webhook.objects.select_for_update(of=("self",)).select_related("tenant")
+    row = rows.filter(tenant=tenant, pk=pk).first()
+    if row is None:
+        raise Missing("webhook")
+    return row
+
+
+def _fill(row: Webhook, values: Mapping[str, Any]) -> None:
+    if "url" in values:
+        try:
+            row.url = str(url_check(str(values["url"]).strip(), policy()))
+        except AddressRefused as error:
+            raise _wrong("url", error.message) from error
+    if "events" in values:
+        events = list(dict.fromkeys(values["events"]))
+        unknown = [e for e in events if e not in SUBSCRIBABLE]
+        if unknown or not events:
+            raise _wrong("events", f"Choose from: {', '.join(SUBSCRIBABLE)}.")
+        row.events = events
+    if "description" in values:
+        row.description = str(values["description"]).strip()[:200]
+    if "is_enabled" in values:
+        row.is_enabled = bool(values["is_enabled"])
+
+
+def _wrong(field: str, message: str) -> Invalid:
+    return Invalid("invalid", message, data={"fields": {field: [message]}})
+
+
+def _audit(
+    tenant: Tenant, actor: Actor, action: str, row: Webhook, data: dict[str, Any] | None = None
+) -> None:
+    facts = {"url": row.url, "events": row.events, "is_enabled": row.is_enabled, **(data or {})}
+    audit_record(tenant=tenant, actor=actor, action=action, object=row, data=facts)

@@ -1,0 +1,76 @@
+"""A program that waits for a person survives the death of everything, and goes on in a process that never saw it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from runs.models import Run, RunStatus, ToolCall
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.concurrency.conftest import Site
+from tests.concurrency.processes import is_gone
+from tests.concurrency.programs import MODEL, PROGRAM
+from tests.concurrency.rest import Rest, make_key
+from tests.servers import wait_for
+
+
+def _run(cast: Cast, pk: int) -> Run:
+    with tenant_scope(cast.tenant.pk):
+        row: Run = Run.objects.get(pk=pk)
+        return row
+
+
+def _kill_everything(site: Site) -> None:
+    """kill -9 of the web server and of the worker with all its processes."""
+    site.stack.kill_web()
+    worker = site.stack.worker
+    assert worker is not None
+    os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait(5)
+    wait_for(lambda: is_gone(worker.pid), 10, "the worker's end")
+
+
+def test_program_goes_on_in_another_process_when_everything_died_while_it_waited(
+    site: Site, cast: Cast
+) -> None:
+    rest = Rest(site.stack.port, make_key(cast))
+    made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
+    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
+    assert asked.status == 201, asked
+    run_id = asked.json["run_id"]
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, 60, "the run to park")
+    again = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": "And?"})
+    assert (again.status, again.json["code"]) == (409, "conversation_busy")
+    assert "pay_bill" in again.json["message"]
+
+    _kill_everything(site)
+    site.stack.start_web()
+    (waiting,) = _decisions(rest, run_id)
+    assert (waiting["name"], waiting["arguments"]) == ("pay_bill", {"name": "bill 701"})
+    path = f"/api/v1/runs/{run_id}/decisions/{waiting['id']}"
+    edited = {"decision": "approve", "arguments": {"name": "bill 702"}}
+    assert rest.post(path, edited).status == 200
+    # Nobody is there to go on; even the server that took the decision dies.
+    refused = rest.post(path, {"decision": "approve"})
+    assert (refused.status, refused.json["code"]) == (409, "call_decided")
+    assert _run(cast, run_id).status == RunStatus.QUEUED
+    site.stack.kill_web()
+    site.stack.start_web()
+    site.stack.start_worker()
+
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, 60, "the run to end")
+    notes = [line for line in site.holds.notices() if "70" in line and "sent" not in line]
+    assert notes == ["before 701", "paid bill 702", "after 701"]
+    with tenant_scope(cast.tenant.pk):
+        calls = list(ToolCall.objects.filter(run_id=run_id).order_by("pk"))
+    assert {call.status for call in calls} == {"succeeded"}, [(c.name, c.content) for c in calls]
+    (program,) = [call for call in calls if call.name == "execute_tools"]
+    assert "paid bill 702\nafter 701" in program.content
+
+
+def _decisions(rest: Rest, run_id: int) -> list[dict[str, Any]]:
+    answer = rest.get(f"/api/v1/runs/{run_id}/decisions")
+    assert answer.status == 200, answer
+    return [row for row in answer.json["results"] if row["status"] == "pending"]

@@ -1,0 +1,259 @@
+"""Every REST write can be repeated with its key: one effect, one answer, whatever happens in between."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection, connections, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.collections import services as collection_services
+from apps.collections.models import Collection, Document
+from tenancy.actors import Actor
+from tenancy.idempotency import IdempotentWrite, KeyInUse, answers_expire, caller_of
+from tenancy.models import ApiKey, AuditEvent, IdempotentAnswer, Tenant
+from tenancy.permissions import KEY_SCOPES
+from tenancy.scope import tenant_scope
+from tests.permissions.rows import API, Row
+from tests.permissions.test_matrix import assert_error, key_client, signed_in, url_arguments
+from tests.permissions.world import Side
+from web.drf import idempotency
+
+WRITES = [r for r in API if r.method in idempotency.WRITES]
+LIST = "/api/v1/collections"
+JSON = "application/json"
+
+
+@pytest.fixture
+def side(db: None) -> Side:
+    return Side()
+
+
+@pytest.fixture
+def client(side: Side) -> Client:
+    return key_client(side, sorted(KEY_SCOPES))
+
+
+def create(client: Client, name: str = "New", key: str = "k-1", **options: Any) -> Any:
+    return client.post(LIST, {"name": name}, JSON, headers={"Idempotency-Key": key}, **options)
+
+
+def names(side: Side) -> list[str]:
+    with tenant_scope(side.tenant.pk):
+        return sorted(Collection.objects.values_list("name", flat=True))
+
+
+@pytest.mark.parametrize("row", WRITES, ids=str)
+def test_every_write_answers_its_repetition_as_the_first_time(row: Row, side: Side):
+    client = key_client(side, [row.action, *row.also])
+    if row.before is not None:
+        row.before(side, "owner")
+    url = reverse(row.url, kwargs=url_arguments(row, slug="", ids=side, role="owner"))
+    data = dict(row.data(side, "owner")) if row.data else {}
+    files = [v for v in data.values() if hasattr(v, "read")]
+
+    def send(suffix: str = "") -> Any:
+        for file in files:
+            file.seek(0)
+        options: dict[str, Any] = {} if files else {"content_type": JSON}
+        return getattr(client, row.method.lower())(
+            url + suffix, data, headers={"Idempotency-Key": "one"}, **options
+        )
+
+    first = send()
+    assert first.status_code == row.ok, first.content[:300]
+    assert "Idempotent-Replayed" not in first
+    with tenant_scope(side.tenant.pk):
+        done = AuditEvent.objects.count()
+    again = send()
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    assert again["Idempotent-Replayed"] == "true"
+    with tenant_scope(side.tenant.pk):
+        assert AuditEvent.objects.count() == done
+    other = send("?other=1")
+    assert_error(other, 422)
+    assert other.json()["code"] == "idempotency_key_reused"
+
+
+def test_another_body_is_refused_and_the_same_values_in_another_order_are_not(
+    client: Client, side: Side
+):
+    body = '{"name": "A", "description": "d"}'
+    for text, status in (
+        (body, 201),
+        ('{"description":"d","name":"A"}', 201),
+        ('{"name": "B"}', 422),
+    ):
+        response = client.post(LIST, text, JSON, headers={"Idempotency-Key": "k"})
+        assert response.status_code == status
+    assert names(side) == ["A"]
+
+
+def test_uploads_are_told_apart_by_their_bytes(client: Client, side: Side):
+    collection = side.row("collections.Collection", "owner")
+    url = reverse("api:documents-list", args=[collection.pk])
+
+    def upload(content: bytes, name: str = "a.txt") -> Any:
+        file = SimpleUploadedFile(name, content, "text/plain")
+        return client.post(url, {"file": file}, headers={"Idempotency-Key": "up"})
+
+    large = b"Line of a large file that goes through a temporary file.\n" * 60_000
+    first, again = upload(large), upload(large)
+    assert (first.status_code, first.content) == (201, again.content)
+    assert again["Idempotent-Replayed"] == "true"
+    assert_error(upload(large[:-1]), 422)
+    assert_error(upload(large, "b.txt"), 422)
+    with tenant_scope(side.tenant.pk):
+        assert Document.objects.count() == 1
+
+
+def test_keys_of_different_callers_routes_and_tenants_do_not_meet(client: Client, side: Side):
+    strangers = key_client(Side(), sorted(KEY_SCOPES))
+    callers = (client, key_client(side, sorted(KEY_SCOPES)), strangers)
+    for number, caller in enumerate(callers):
+        response = create(caller, name=f"N{number}")
+        assert response.status_code == 201
+        assert "Idempotent-Replayed" not in response
+    session = signed_in(side, "owner")
+    response = session.post(
+        LIST, {"name": "S"}, JSON, headers={"Idempotency-Key": "k-1", "X-Tenant": side.tenant.slug}
+    )
+    assert response.status_code == 201
+    talk = client.post("/api/v1/conversations", {"title": "T"}, JSON, headers={"Idempotency-Key": "k-1"})  # fmt: skip
+    assert talk.status_code == 201
+    assert len(names(side)) == 3
+
+
+def test_refused_write_frees_its_key_and_leaves_nothing(client: Client, side: Side):
+    assert_error(create(client, name=""), 400)
+    assert create(client, name="Right").status_code == 201
+    assert names(side) == ["Right"]
+
+
+def test_repetition_needs_the_right_as_the_first_time(client: Client, side: Side):
+    assert create(client).status_code == 201
+    with tenant_scope(side.tenant.pk):
+        ApiKey.objects.update(scopes=["collection.read"])
+    assert_error(create(client), 403)
+
+
+@pytest.mark.parametrize("key", ["", " ", "k" * 256, "schlüssel"])
+def test_key_that_is_none_is_refused(client: Client, side: Side, key: str):
+    response = create(client, key=key)
+    assert_error(response, 400)
+    assert response.json()["code"] == "idempotency_key_invalid"
+    assert names(side) == []
+
+
+def test_crash_in_the_middle_leaves_neither_the_write_nor_a_stuck_key(
+    client: Client, side: Side, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IdempotentWrite, "store", broken)
+        assert create(client).status_code == 500
+    assert names(side) == []
+    assert create(client).status_code == 201
+    assert names(side) == ["New"]
+
+
+def test_answers_end_after_a_day(client: Client, side: Side):
+    assert create(client).status_code == 201
+    with tenant_scope(side.tenant.pk):
+        row = IdempotentAnswer.objects.get()
+        assert timedelta(hours=23) < row.expires_at - timezone.now() <= timedelta(hours=24)
+        assert b"New" not in bytes(row.body_encrypted)
+        IdempotentAnswer.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    again = create(client)  # tried anew: the name is taken
+    assert_error(again, 409)
+    assert again.json()["code"] != "idempotency_key_in_use"
+    assert create(client, name="Newer").status_code == 201
+    with tenant_scope(side.tenant.pk):
+        IdempotentAnswer.objects.update(expires_at=timezone.now())
+    assert answers_expire() == 1
+    assert answers_expire() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.MonkeyPatch):
+    side = Side()
+    client = key_client(side, sorted(KEY_SCOPES))
+    inside, go_on = threading.Event(), threading.Event()
+    real = collection_services.collection_create
+
+    def slow(**given: Any) -> Any:
+        inside.set()
+        assert go_on.wait(20)
+        return real(**given)
+
+    monkeypatch.setattr(collection_services, "collection_create", slow)
+    answers: list[Any] = []
+
+    def first() -> None:
+        answers.append(create(client))
+        connections.close_all()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    try:
+        assert inside.wait(20)
+        response = create(client)
+        assert_error(response, 409)
+        assert response.json()["code"] == "idempotency_key_in_use"
+        assert int(response["Retry-After"]) >= 1
+    finally:
+        go_on.set()
+        thread.join(20)
+    again = create(client)
+    assert again.content == answers[0].content
+    assert again["Idempotent-Replayed"] == "true"
+    assert names(side) == ["New"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_lock_goes_with_its_connection():
+    side = Side()
+    write = IdempotentWrite(side.tenant, "key:1", "POST x", "k", "0" * 64)
+    held, go_on = threading.Event(), threading.Event()
+
+    def dies() -> None:
+        with tenant_scope(side.tenant.pk), transaction.atomic():
+            write.begin()
+            held.set()
+            go_on.wait(20)
+            connection.connection.close()  # as a killed process does
+            transaction.set_rollback(True)
+        connection.close()
+
+    thread = threading.Thread(target=dies)
+    thread.start()
+    try:
+        assert held.wait(20)
+        with tenant_scope(side.tenant.pk), transaction.atomic(), pytest.raises(KeyInUse):
+            write.begin()
+    finally:
+        go_on.set()
+        thread.join(20)
+    with tenant_scope(side.tenant.pk), transaction.atomic():
+        assert write.begin() is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_write_outside_a_transaction_is_a_programming_error():
+    tenant = Tenant(pk=1)
+    with pytest.raises(RuntimeError, match="inside the transaction"):
+        IdempotentWrite(tenant, "key:1", "POST x", "k", "").begin()
+
+
+def test_actor_of_a_key_and_of_its_person_are_two_callers():
+    person = Actor("user", 1, frozenset(), user_id=7)
+    key = Actor("api_key", 1, frozenset(), user_id=7, api_key_id=7)
+    assert caller_of(person) != caller_of(key)
