@@ -1,4 +1,4 @@
-"""What a workspace states about tools: how they are shown, sets of them, and who may call what."""
+"""What a workspace states about single tools, sets of them, and who may call what."""
 
 from __future__ import annotations
 

@@ -1,0 +1,20 @@
+"""What a workspace states about tools: where its own come from, how they are shown, sets of them, and who may call what."""
+
+from apps.tools.models.catalog import (
+    ContractTest,
+    ToolCredential,
+    ToolSource,
+    ToolVersion,
+)
+from apps.tools.models.grants import ToolEntry, ToolGrant, Toolkit, ToolkitMember
+
+__all__ = [
+    "ContractTest",
+    "ToolCredential",
+    "ToolEntry",
+    "ToolGrant",
+    "ToolSource",
+    "ToolVersion",
+    "Toolkit",
+    "ToolkitMember",
+]
