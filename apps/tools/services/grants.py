@@ -57,6 +57,7 @@ def grant_create(
     arguments: Any = None,
     expires_at: datetime | None = None,
     note: str = "",
+    replaces: int | None = None,
 ) -> ToolGrant:
     """Add a rule about who may call what.
 
@@ -67,6 +68,7 @@ def grant_create(
         subject_kind: everyone, role, member or api_key; ``subject`` is the role, or the id of the person or key.
         collection: id of the one collection it is about; None for all.
         arguments: conditions on the call's arguments, see ``apps.tools.conditions``.
+        replaces: id of the rule whose place it takes, for the history.
 
     Raises:
         Denied: without the right ``tool.manage``.
@@ -110,8 +112,9 @@ def grant_create(
             collection_id=collection, arguments=conditions, expires_at=expires_at, note=note.strip(),
         )  # fmt: skip
         audit_record(
-            tenant=tenant, actor=actor, action="tool_grant.create", object=row, data=_facts(row)
-        )
+            tenant=tenant, actor=actor, action="tool_grant.create", object=row,
+            data={"replaces": replaces, "before": None, "after": _kept(row)},
+        )  # fmt: skip
     return row
 
 
@@ -128,8 +131,9 @@ def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         if row is None:
             raise Missing("grant")
         audit_record(
-            tenant=tenant, actor=actor, action="tool_grant.delete", object=row, data=_facts(row)
-        )
+            tenant=tenant, actor=actor, action="tool_grant.delete", object=row,
+            data={"before": _kept(row), "after": None},
+        )  # fmt: skip
         row.delete()
 
 
@@ -154,17 +158,26 @@ def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
         raise Missing("member" if kind == ToolGrant.SubjectKind.MEMBER else "key")
 
 
-def _facts(row: ToolGrant) -> dict[str, Any]:
+def grant_terms(row: ToolGrant) -> dict[str, Any]:
+    """Return a grant as the arguments that ``grant_create`` takes."""
     return {
         "effect": row.effect,
-        "target": {row.target_kind: row.target or row.toolkit_id},
+        "target_kind": row.target_kind,
+        "target": row.target,
+        "toolkit": row.toolkit_id,
         "calls": row.calls,
-        "subject": {row.subject_kind: row.subject},
+        "subject_kind": row.subject_kind,
+        "subject": row.subject,
         "collection": row.collection_id,
         "arguments": row.arguments,
-        "expires_at": row.expires_at.isoformat() if row.expires_at else None,
+        "expires_at": row.expires_at,
         "note": row.note,
     }
+
+
+def _kept(row: ToolGrant) -> dict[str, Any]:
+    terms = grant_terms(row)
+    return terms | {"expires_at": row.expires_at.isoformat() if row.expires_at else None}
 
 
 def _invalid(field: str, message: str) -> Invalid:

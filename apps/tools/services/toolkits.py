@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import transaction
 
@@ -14,6 +15,12 @@ from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
 
 MAX_MEMBERS = 500
+
+
+def toolkit_state(kit: Toolkit) -> dict[str, Any]:
+    """Return what a toolkit is, as ``toolkit_set`` takes it; its tools by name."""
+    tools = sorted(member.tool_name for member in kit.members.all())
+    return {"name": kit.name, "description": kit.description, "tools": tools}
 
 
 @transaction.atomic
@@ -41,6 +48,10 @@ def toolkit_set(
             data={"field": "tools"},
         )
     with tenant_scope(tenant.pk):
+        found = (
+            Toolkit.objects.select_for_update(of=("self",)).filter(tenant=tenant, name=name).first()
+        )
+        before = toolkit_state(found) if found else None
         kit: Toolkit
         kit, is_new = Toolkit.objects.update_or_create(
             tenant=tenant, name=name, defaults={"description": description.strip()}
@@ -52,7 +63,7 @@ def toolkit_set(
         )
         audit_record(
             tenant=tenant, actor=actor, action="toolkit.set", object=kit,
-            data={"is_new": is_new, "tools": names},
+            data={"is_new": is_new, "before": before, "after": toolkit_state(kit)},
         )  # fmt: skip
     return kit
 
@@ -72,5 +83,8 @@ def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
             raise Missing("toolkit")
         if kit.grants.exists():
             raise Invalid("toolkit_used", "Remove the grants of this toolkit first.")
-        audit_record(tenant=tenant, actor=actor, action="toolkit.delete", object=kit)
+        audit_record(
+            tenant=tenant, actor=actor, action="toolkit.delete", object=kit,
+            data={"before": toolkit_state(kit), "after": None},
+        )  # fmt: skip
         kit.delete()
