@@ -66,6 +66,17 @@ class Guard:
             if self.decision(tool, bundle).effect != "deny"
         ]
 
+    def narrowed(self, collections: Collection[int]) -> Guard:
+        """Return the guard of calls about some of the collections in scope."""
+        return Guard(
+            self._policy,
+            self._subject,
+            scope={pk: name for pk, name in self._scope.items() if pk in collections},
+            entries=self._entries,
+            may_run=self._may_run,
+            clock=self._clock,
+        )
+
     def decision(
         self, tool: Tool, bundle: Bundle, arguments: Mapping[str, Any] | None = None
     ) -> Decision:

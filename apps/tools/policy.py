@@ -200,6 +200,20 @@ def decide_all(
     return max(decisions, key=lambda d: d.strength)
 
 
+def grants_about(
+    policy: Policy, subject: Subject, tool: ToolFacts, collection: int | None = None
+) -> list[Grant]:
+    """Return the grants that calls of a tool by a subject are held against, conditional ones too, strongest first."""
+    names = _names(subject)
+    rules = [
+        rule
+        for rules in policy.rules_about(tool)
+        for rule in rules
+        if _concerns(rule, names, tool, collection, None)
+    ]
+    return [rule.grant for rule in sorted(rules, key=lambda rule: rule.order)]
+
+
 def _rule(grant: Grant) -> _Rule:
     problem, check = "", None
     if grant.effect not in _STRENGTH:

@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", api_docs, name="api-docs"),
     path("t/<slug:tenant_slug>/collections/", include("apps.collections.urls")),
     path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
+    path("t/<slug:tenant_slug>/tools/", include("apps.tools.urls")),
     path("", include("web.urls")),
 ]
 

@@ -9,7 +9,7 @@ from django.utils.functional import SimpleLazyObject
 
 from tenancy.selectors import membership_list
 
-_NAV = {"conversations": "chat", "collections": "collections"}
+_NAV = {"conversations": "chat", "collections": "collections", "tools": "tools"}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

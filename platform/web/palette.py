@@ -72,6 +72,7 @@ _PLACES: tuple[tuple[str, str, str, str, str], ...] = (
     ("New conversation", "conversations:home", "message-square", "conversation.write", "c"),
     ("Collections", "collections:list", "library", "collection.read", ""),
     ("New collection", "collections:create", "plus", "collection.write", ""),
+    ("Tools", "tools:catalog", "wrench", "tool.run", ""),
     ("Members", "web:settings-members", "users", "member.read", ""),
     ("Models", "web:settings-models", "cpu", "credential.manage", ""),
     ("API keys", "web:settings-keys", "key-round", "key.manage", ""),

@@ -41,6 +41,7 @@ DECISION = {
 }
 WEBHOOK = {"pk": "webhooks.Webhook"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
+A_TOOL = {"name": "calculate"}
 READ = ("collection.read",)
 TALK = ("conversation.read", "collection.read", "search.run")
 
@@ -340,6 +341,11 @@ PORTAL: tuple[Row, ...] = (
         body_ids=404,
     ),
     Row("web:settings-audit", action="audit.read"),
+    Row("tools:catalog", action="tool.run"),
+    Row("tools:tool", action="tool.run", fixed=A_TOOL),
+    Row("tools:tool-switch", "POST", "tool.manage", fixed=A_TOOL, data=_send(is_enabled="false"), ok=302),
+    Row("tools:tool-edit", action="tool.manage", fixed=A_TOOL),
+    Row("tools:tool-edit", "POST", "tool.manage", fixed=A_TOOL, data=_send(title="Sums"), ok=302),
     Row("collections:list", action="collection.read"),
     Row("collections:create", action="collection.write"),
     Row("collections:create", "POST", "collection.write", data=_send(name="New", chunk_size=1200, chunk_overlap=200), ok=302),

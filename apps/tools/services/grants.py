@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -119,8 +121,11 @@ def grant_create(
 
 
 @transaction.atomic
-def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> dict[str, Any]:
     """Take a rule back.
+
+    Returns:
+        What ``grant_create`` takes to give it again.
 
     Raises:
         Denied, Missing: without the right; there is none.
@@ -135,6 +140,56 @@ def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
             data={"before": _kept(row), "after": None},
         )  # fmt: skip
         row.delete()
+    return grant_terms(row)
+
+
+def grant_terms(row: ToolGrant) -> dict[str, Any]:
+    """Return a grant as the arguments that ``grant_create`` takes."""
+    return {
+        "effect": row.effect,
+        "target_kind": row.target_kind,
+        "target": row.target,
+        "toolkit": row.toolkit_id,
+        "calls": row.calls,
+        "subject_kind": row.subject_kind,
+        "subject": row.subject,
+        "collection": row.collection_id,
+        "arguments": row.arguments,
+        "expires_at": row.expires_at,
+        "note": row.note,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change of grants did: the facts of those taken back, as ``grant_create`` takes them, and those given."""
+
+    removed: list[dict[str, Any]]
+    added: list[ToolGrant]
+
+
+@transaction.atomic
+def grants_change(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    remove: Sequence[int] = (),
+    add: Sequence[Mapping[str, Any]] = (),
+) -> Change:
+    """Take grants back and give others in one step, so that no call is held against only half of it.
+
+    To edit a rule is to replace it; to undo a change is to remove what it added and to add what it removed.
+
+    Args:
+        remove: ids; one that is gone already stops the change.
+        add: for each new grant, the arguments of ``grant_create``.
+
+    Raises:
+        Denied, Missing, Invalid: as ``grant_create`` and ``grant_delete``.
+    """
+    removed = [grant_delete(tenant=tenant, actor=actor, pk=pk) for pk in remove]
+    added = [grant_create(tenant=tenant, actor=actor, **facts) for facts in add]
+    return Change(removed, added)
 
 
 def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
@@ -156,23 +211,6 @@ def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
         known = ApiKey.objects.filter(tenant=tenant, pk=int(subject)).exists()
     if not known:
         raise Missing("member" if kind == ToolGrant.SubjectKind.MEMBER else "key")
-
-
-def grant_terms(row: ToolGrant) -> dict[str, Any]:
-    """Return a grant as the arguments that ``grant_create`` takes."""
-    return {
-        "effect": row.effect,
-        "target_kind": row.target_kind,
-        "target": row.target,
-        "toolkit": row.toolkit_id,
-        "calls": row.calls,
-        "subject_kind": row.subject_kind,
-        "subject": row.subject,
-        "collection": row.collection_id,
-        "arguments": row.arguments,
-        "expires_at": row.expires_at,
-        "note": row.note,
-    }
 
 
 def _kept(row: ToolGrant) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""Grants in plain words: what a rule says, to whom, and under which conditions. Pure but for the names it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.tools.models import ToolGrant
+
+_EFFECT = {
+    "allow": "may call",
+    "ask": "may call, once somebody has approved it,",
+    "deny": "may not call",
+}
+_SUFFIX = {
+    "any": "",
+    "read_only": " that only read",
+    "side_effects": " that change something",
+}
+_COMPARISONS = {
+    "equals": "is {value}",
+    "not_equals": "is not {value}",
+    "in": "is one of {value}",
+    "not_in": "is none of {value}",
+    "below": "is below {value}",
+    "at_most": "is at most {value}",
+    "above": "is above {value}",
+    "at_least": "is at least {value}",
+    "path_under": "lies under {value}",
+    "matches": "matches the expression {value}",
+    "select_only": "is a single SQL statement that only reads",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of those whom grants know by id: person or key by id as text."""
+
+    members: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+def grant_sentence(grant: ToolGrant, names: Names) -> str:
+    """Return a grant as one sentence, for example "Viewers may call tools of the group “crm” that only read."
+
+    Args:
+        grant: with its toolkit and collection, if it has them.
+        names: of the people and keys it may be about.
+    """
+    who = subject_words(grant.subject_kind, grant.subject, names)
+    where = f", about “{grant.collection.name}”" if grant.collection is not None else ""
+    conditions = [condition_words(c) for c in conditions_of(grant)]
+    when = f", if {' and '.join(conditions)}" if conditions else ""
+    return f"{who[:1].upper()}{who[1:]} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}."
+
+
+def target_words(grant: ToolGrant) -> str:
+    """Return what a grant is about, in words."""
+    suffix = _SUFFIX[grant.calls]
+    if grant.target_kind == ToolGrant.Target.TOOL:
+        return f"“{grant.target}”{f' where it is one{suffix}' if suffix else ''}"
+    if grant.target_kind == ToolGrant.Target.TOOLKIT:
+        return f"the tools of the toolkit “{grant.toolkit}”{suffix}"
+    if grant.target_kind == ToolGrant.Target.PATTERN:
+        every = grant.target == "*"
+        return f"all tools{suffix}" if every else f"the tools named “{grant.target}”{suffix}"
+    return f"the tools of the group “{grant.target}”{suffix}"
+
+
+def subject_words(kind: str, subject: str, names: Names) -> str:
+    """Return whom a grant is about, in words."""
+    if kind == ToolGrant.SubjectKind.ROLE:
+        return f"every {subject}"
+    if kind == ToolGrant.SubjectKind.MEMBER:
+        return names.members.get(subject, f"member {subject} (has left)")
+    if kind == ToolGrant.SubjectKind.API_KEY:
+        return f"the key “{names.keys.get(subject, subject)}”"
+    return "everyone"
+
+
+def conditions_of(grant: ToolGrant) -> list[Any]:
+    """Return a grant's conditions; what is stored in another form counts as one that cannot be read."""
+    return grant.arguments if isinstance(grant.arguments, list) else [grant.arguments]
+
+
+def condition_words(condition: Any) -> str:
+    """Return a condition on arguments in words, for example "amount is at most 100"."""
+    kind = condition.get("kind") if isinstance(condition, dict) else None
+    if kind == "schema":
+        return f"the arguments fit the schema {_shown(condition.get('schema'))}"
+    if kind not in _COMPARISONS:
+        return f"a condition that cannot be read ({_shown(condition)}), so it denies"
+    words = _COMPARISONS[kind].format(value=_shown(condition.get("value")))
+    return f"{condition.get('argument')} {words}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return f"“{value}”"
+    if isinstance(value, list):
+        return ", ".join(_shown(item) for item in value)
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 120 else f"{text[:119]}…"
