@@ -1,4 +1,4 @@
-"""The job that carries calls which somebody must approve."""
+"""Jobs of tools: calls that somebody must approve, and sources that are read."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ from typing import Any
 from django.conf import settings
 
 from apps.tools.guard import Guard
+from apps.tools.models import ToolSource
 from apps.tools.offer import offer_context, offer_guard, offer_tools
 from apps.tools.services.calls import JOB_KIND
+from apps.tools.services.sources import JOB_KIND as SOURCE_JOB_KIND
+from apps.tools.services.versions import source_failed, versions_store
+from apps.tools.sources import kind_get
+from basics.errors import Conflict
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
 from runs.models import ACTIVE, Run
 from runs.services import run_abandon, run_execute
+from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from toolloop.limits import Limits
 from toolloop.messages import ToolCall, Usage, UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
+
+_READS = 3
 
 
 def calls_ended(ended: Job) -> None:
@@ -75,3 +83,39 @@ def _prepare(run_id: int) -> _Prepared | None:
     guard = offer_guard(actor=actor_now(run), collections=facts["collections"])
     calls = [ToolCall.from_json(call) for call in facts["calls"]]
     return _Prepared(run.tenant, run, guard, calls, facts["collections"])
+
+
+def source_read_ended(ended: Job) -> None:
+    """Say at a source why it could not be read."""
+    source_failed(tenant=ended.tenant, pk=int(ended.payload["source_id"]), problem=ended.error_message)  # fmt: skip
+
+
+@job(SOURCE_JOB_KIND, lane="loop", max_attempts=2, on_end=source_read_ended)
+async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> None:
+    """Read a source and store what changed; again when it was edited while it was read.
+
+    Raises:
+        SourceError, Invalid: it cannot be read; the source says why.
+    """
+    for _ in range(_READS):
+        ctx.check()
+        source = await ctx.in_db(_source_of, source_id)
+        if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]  # fmt: skip
+            return
+    raise Conflict("source_busy", "The source was changed again and again while it was read: refresh it.")  # fmt: skip
+
+
+def _source_of(pk: int) -> ToolSource | None:
+    found: ToolSource | None = ToolSource.objects.select_related("tenant").filter(pk=pk).first()
+    return found
+
+
+def _read(ctx: JobContext, source: ToolSource, accept_all: bool) -> bool:
+    """Read once, outside of transactions; tells whether it was stored."""
+    found = kind_get(source.kind).read(source)
+    ctx.check()
+    actor = system_actor(ctx.tenant_id, ctx.user_id)
+    stored = versions_store(
+        tenant=source.tenant, actor=actor, read=source, found=found, accept_all=accept_all
+    )
+    return stored is not None

@@ -5,6 +5,13 @@ and how to make callable tools of accepted versions. It decides nothing: ``apps.
 guard holds each call against the grants.
 """
 
-from apps.tools.sources.base import FoundTool, SourceError, SourceKind, kind_get, kind_register
+from apps.tools.sources.base import (
+    IN_DB,
+    FoundTool,
+    SourceError,
+    SourceKind,
+    kind_get,
+    kind_register,
+)
 
-__all__ = ["FoundTool", "SourceError", "SourceKind", "kind_get", "kind_register"]
+__all__ = ["IN_DB", "FoundTool", "SourceError", "SourceKind", "kind_get", "kind_register"]

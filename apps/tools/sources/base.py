@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from toolloop.tools import Tool
 
 
+IN_DB = "tool_sources_in_db"
+"""Key of ``ToolContext.data``: an awaitable that runs a function where the database may be used, in the tenant's scope."""
+
+
 class SourceError(DomainError):
     """A source cannot be read or used; the message says what is wrong and what to do about it."""
 
@@ -76,9 +80,10 @@ class SourceKind:
         name: value of ``ToolSource.kind``.
         check: look at a source's fields before it is stored; raises ``basics.errors.Invalid`` naming the field.
         read: find the tools. Blocks on the network for at most a minute; called in a job, outside of transactions, within
-            the tenant's scope. Raises ``SourceError``.
+            the tenant's scope. It may fill in the source's ``document``, an empty ``url`` or ``title``, and keys of
+            ``settings``; they are stored with the versions. Raises ``SourceError``.
         make: turn accepted versions into tools. Touches neither network nor database; a tool's function does, when it is
-            called.
+            called: the database through ``ToolContext.data[IN_DB]``.
     """
 
     name: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolloop.mcp.text import text_clean
@@ -52,6 +52,28 @@ def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
     return safe
 
 
+def schema_check(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema that values cannot be checked against in bounded time; nothing of it is changed or left out.
+
+    Raises:
+        SchemaRefused: too large or too deep, not a JSON Schema, it refers to another document, or it holds regular
+            expressions.
+    """
+    depth_check(schema)
+    size = len(json.dumps(schema, ensure_ascii=False))
+    if size > _MAX_CHARS:
+        raise SchemaRefused(f"its schema has {size} characters, the limit is {_MAX_CHARS}")
+    _check_form(schema)
+    for part in _parts(schema):
+        ref = part.get("$ref", "#")
+        if not ref.startswith("#"):
+            raise SchemaRefused(f"its schema refers to {ascii(ref)[:120]}, and other documents are not fetched")  # fmt: skip
+        if "pattern" in part or "patternProperties" in part:
+            raise SchemaRefused(
+                "regular expressions are not run here: leave out pattern and patternProperties"
+            )
+
+
 def depth_check(value: Any, limit: int = _MAX_DEPTH) -> None:
     """Refuse a value nested deeper than ``limit``, without recursion of our own.
 
@@ -69,6 +91,20 @@ def depth_check(value: Any, limit: int = _MAX_DEPTH) -> None:
         if not level:
             return
     raise SchemaRefused(f"its schema is nested deeper than {limit}")
+
+
+def _parts(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Give a schema and all schemas inside it."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _parts(item)
+    elif isinstance(value, Mapping):
+        yield value
+        for key, item in value.items():
+            if key in _OF_VALUES:
+                continue
+            inside = key in _OF_NAMES and isinstance(item, Mapping)
+            yield from _parts(list(item.values()) if inside else item)
 
 
 def _copied(schema: Mapping[str, Any]) -> dict[str, Any]:
