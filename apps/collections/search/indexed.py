@@ -57,6 +57,11 @@ class Indexes:
     postings: list[Postings] = field(default_factory=list)
 
 
+def is_large(collection: Collection) -> bool:
+    """Say whether a collection may have an index of its own."""
+    return bool(collection.chunk_total >= min(HNSW_MIN, POSTINGS_MIN))
+
+
 def indexes_for(
     actor: Actor,
     scope: Sequence[Collection],
@@ -64,7 +69,7 @@ def indexes_for(
     as_of: datetime | None,
 ) -> Indexes:
     """Return the indexes to use; none for small collections, which costs no query."""
-    large = [c.pk for c in scope if c.chunk_total >= min(HNSW_MIN, POSTINGS_MIN)]
+    large = [c.pk for c in scope if is_large(c)]
     if not large:
         return Indexes()
     rows = SearchIndex.objects.filter(

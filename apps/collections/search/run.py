@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
+from contextvars import copy_context
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from functools import partial
+from typing import Any, Never, cast
 
+import numpy as np
 import structlog
 from django.db import connection, transaction
+from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from apps.collections.embedding import embedder_for
@@ -31,6 +36,7 @@ from apps.collections.search.indexed import (
     attributes_check,
     candidates_find,
     indexes_for,
+    is_large,
 )
 from apps.collections.search.rerank import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank_onnx import reranker_configured
@@ -97,18 +103,22 @@ def search_run(
         return SearchResult(query, [], [], tuple(legs), "", 0.0, 0.0, as_of)
     attributes_check(scope, conditions)
     began = time.perf_counter()
-    indexes = indexes_for(actor, scope, conditions, as_of)
-    vectors, note = _vectors(tenant, scope, query, indexes) if "vector" in legs else ([], "")
-    embedded = time.perf_counter()
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
-    terms = _terms(scope, query) if "lexical" in legs else []
+    with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
+        embedding = _embed_begin(aside, tenant, scope, query) if "vector" in legs else []
+        indexes = indexes_for(actor, scope, conditions, as_of)
+        terms = _terms(scope, query) if "lexical" in legs else []
+        postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
+        looked_up = time.perf_counter()
+        vectors, note = _vectors(embedding, indexes)
+    embedded = time.perf_counter()
     sql = search_sql(
         actor=actor,
         scope=pks,
         vectors=vectors,
         terms=terms,
-        postings=candidates_find(actor, pks, terms, indexes.postings, conditions, as_of),
+        postings=postings,
         lexemes=identifiers if "exact" in legs else [],
         conditions=conditions,
         as_of=as_of,
@@ -135,8 +145,8 @@ def search_run(
         identifiers=[lexeme.removeprefix(LEXEME_PREFIX) for lexeme in identifiers],
         legs=tuple(leg for leg in legs if leg != "vector" or vectors),
         note=note,
-        embed_ms=(embedded - began) * 1000,
-        database_ms=(fetched - embedded) * 1000,
+        embed_ms=(embedded - looked_up) * 1000,
+        database_ms=(fetched - embedded + looked_up - began) * 1000,
         as_of=as_of,
         extra_ms=extra,
     )
@@ -195,18 +205,49 @@ def _terms(scope: Sequence[Collection], query: str) -> list[int]:
     return list(found)
 
 
-def _vectors(
-    tenant: Tenant, scope: Sequence[Collection], query: str, indexes: Indexes
-) -> tuple[list[QueryVector], str]:
-    """Embed the question once per space; a space whose embedder fails is left out and named."""
+@dataclass(frozen=True, slots=True)
+class _Embedding:
+    """A question on its way into one space, and the collections that have it."""
+
+    space: EmbeddingSpace
+    collections: list[int]
+    values: Callable[[], NDArray[np.float32]]
+
+
+def _embed_begin(
+    aside: Executor, tenant: Tenant, scope: Sequence[Collection], query: str
+) -> list[_Embedding]:
+    """Embed the question once per space; beside this thread where large collections need the database meanwhile."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
     for collection in scope:
         by_space.setdefault(collection.space, []).append(collection.pk)
-    vectors: list[QueryVector] = []
-    failed: list[str] = []
+    is_worth_it = any(is_large(c) for c in scope)
+    begun: list[_Embedding] = []
     for space, pks in by_space.items():
         try:
-            values = embedder_for(space, tenant=tenant).embed_query(query)
+            # Here, not aside: it may read the workspace's key.
+            ask = partial(embedder_for(space, tenant=tenant).embed_query, query)
+        except DomainError as error:
+            begun.append(_Embedding(space, pks, partial(_raise, error)))
+            continue
+        if is_worth_it:
+            ask = partial(aside.submit(copy_context().run, ask).result)
+        begun.append(_Embedding(space, pks, ask))
+    return begun
+
+
+def _raise(error: DomainError) -> Never:
+    raise error
+
+
+def _vectors(begun: Sequence[_Embedding], indexes: Indexes) -> tuple[list[QueryVector], str]:
+    """Wait for the question's vectors; a space whose embedder fails is left out and named."""
+    vectors: list[QueryVector] = []
+    failed: list[str] = []
+    for one in begun:
+        space, pks = one.space, one.collections
+        try:
+            values = one.values()
         except DomainError as error:
             log.warning("search_without_vectors", space=str(space), code=error.code)
             failed.append(f"{space}: {error.message}")

@@ -136,8 +136,8 @@ class SearchResult:
         identifiers: exact codes and names recognised in the question.
         legs: which legs ran.
         note: a sentence when a leg or the reranker could not run, else "".
-        embed_ms: time for the question's vectors.
-        database_ms: time for the one statement.
+        embed_ms: time waited for the question's vectors; in large collections they are made beside the first statements.
+        database_ms: time for the statements.
         as_of: the moment that was searched, None for now.
         trace: how it came to that, when it was asked for.
     """
