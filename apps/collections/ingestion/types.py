@@ -293,6 +293,7 @@ class ReaderLimits:
         max_chars: characters of text in total.
         wall_seconds: time from start to last page.
         cpu_seconds: processor time of the child.
+        table_seconds: processor time for the tables of a PDF; past it only its text is read, with a warning.
         memory_bytes: resident memory of the child.
     """
 
@@ -301,4 +302,5 @@ class ReaderLimits:
     max_chars: int = 40_000_000
     wall_seconds: float = 600.0
     cpu_seconds: int = 300
+    table_seconds: float = 60.0
     memory_bytes: int = 768 * 1024 * 1024

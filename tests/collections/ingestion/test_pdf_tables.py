@@ -9,7 +9,6 @@ from reportlab.pdfgen.canvas import Canvas
 from apps.collections.ingestion.chunking import chunk_document
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.identifiers import identifier_list
-from apps.collections.ingestion.readers import pdf_tables
 from apps.collections.ingestion.readers.pdf import PdfReader
 from apps.collections.ingestion.types import ReaderLimits
 from tests.collections.ingestion.files import shared_file
@@ -172,10 +171,9 @@ def test_no_table_comes_when_lines_are_a_frame_a_chart_or_an_underline(tmp_path)
     assert read(pdf(tmp_path / "a.pdf", draw)).regions == ()
 
 
-def test_text_remains_with_a_warning_when_tables_take_too_long(tmp_path, monkeypatch):
+def test_text_remains_with_a_warning_when_tables_take_too_long(tmp_path):
     path = pdf(tmp_path / "a.pdf", lambda c, _: ruled(c, RATES), pages=3)
-    monkeypatch.setattr(pdf_tables, "_SECONDS", 0.0)
-    reading = PdfReader().read(path, ReaderLimits())
+    reading = PdfReader().read(path, ReaderLimits(table_seconds=0.0))
     pages = list(reading.pages)
     assert all(not page.regions for page in pages)
     assert "8507.10.00" in pages[2].text

@@ -77,7 +77,7 @@ def _pages(
     document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list[str]
 ) -> Iterator[PageText]:
     finder = HeadingFinder(outline_titles(document))
-    tables = TableFinder()
+    tables = TableFinder(limits.table_seconds)
     chars = 0
     has_text = False
     bad_pages: list[int] = []

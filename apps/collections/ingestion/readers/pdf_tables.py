@@ -21,7 +21,6 @@ from apps.collections.ingestion.readers.pdf_words import Word, page_words
 from apps.collections.ingestion.readers.tables import markdown_row
 from apps.collections.ingestion.types import Region
 
-_SECONDS = 60.0  # processor time for the tables of one document; past it only its text is read
 _MIN_CELLS = 4
 _SAME_COLUMN = 5.0
 _FOREIGN_SHARE = 0.2  # of the words in a table's stretch of text that may belong elsewhere
@@ -36,7 +35,7 @@ class TableFinder:
         skipped: numbers of pages where the time was up.
     """
 
-    seconds: float = field(default_factory=lambda: _SECONDS)
+    seconds: float
     skipped: list[int] = field(default_factory=list)
     _columns: tuple[float, ...] = ()
     _names: tuple[str, ...] = ()
