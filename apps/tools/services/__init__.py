@@ -7,7 +7,9 @@ from apps.tools.services.contract_tests import (
     contract_test_set,
 )
 from apps.tools.services.entries import entry_delete, entry_set
+from apps.tools.services.exchange import catalog_export, catalog_import
 from apps.tools.services.grants import default_grants, grant_create, grant_delete, grants_change
+from apps.tools.services.history import state_restore
 from apps.tools.services.source_credentials import credential_forget, credential_set
 from apps.tools.services.sources import (
     source_create,
@@ -20,6 +22,8 @@ from apps.tools.services.versions import version_accept, version_reject
 
 __all__ = [
     "calls_execute",
+    "catalog_export",
+    "catalog_import",
     "contract_test_delete",
     "contract_test_run",
     "contract_test_set",
@@ -35,6 +39,7 @@ __all__ = [
     "source_delete",
     "source_refresh",
     "source_update",
+    "state_restore",
     "toolkit_delete",
     "toolkit_set",
     "version_accept",
