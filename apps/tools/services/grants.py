@@ -14,7 +14,7 @@ from apps.collections.models import Collection
 from apps.tools.bundles import BUILTIN, COLLECTIONS
 from apps.tools.conditions import Unevaluable, conditions_compile
 from apps.tools.models import ToolGrant, Toolkit
-from basics.errors import Missing
+from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
 from tenancy.scope import tenant_scope
@@ -115,7 +115,7 @@ def grant_create(
         )  # fmt: skip
         audit_record(
             tenant=tenant, actor=actor, action="tool_grant.create", object=row,
-            data={"replaces": replaces, "before": None, "after": grantgrant_kept(row)},
+            data={"replaces": replaces, "before": None, "after": grant_kept(row)},
         )  # fmt: skip
     return row
 
@@ -137,7 +137,7 @@ def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> dict[str, Any]:
             raise Missing("grant")
         audit_record(
             tenant=tenant, actor=actor, action="tool_grant.delete", object=row,
-            data={"before": grantgrant_kept(row), "after": None},
+            data={"before": grant_kept(row), "after": None},
         )  # fmt: skip
         row.delete()
     return grant_terms(row)
@@ -215,3 +215,9 @@ def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
 
 def grant_kept(row: ToolGrant) -> dict[str, Any]:
     """Return a grant's terms as the audit trail keeps them: plain JSON."""
+    terms = grant_terms(row)
+    return terms | {"expires_at": row.expires_at.isoformat() if row.expires_at else None}
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid("grant_invalid", message, data={"fields": {field: [message]}})
