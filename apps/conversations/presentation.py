@@ -119,7 +119,8 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
     for index, call in enumerate(calls):
         row: Mapping[str, Any] = call if isinstance(call, dict) else vars(call)
         status, content = str(row["status"]), row["content_shown"] or ""
-        arguments = row["arguments"]
+        hidden = row.get("arguments_masked")
+        arguments = row["arguments"] if hidden is None else hidden
         shown = {"running": "running", "waiting": "waiting", "succeeded": "ok"}.get(status, "error")
         if row["error_code"] == "cancelled":
             shown = "stopped"

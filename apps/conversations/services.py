@@ -15,7 +15,7 @@ from apps.conversations.models import Conversation, ConversationCollection, Mess
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
-from runs.models import ACTIVE, PendingDecision, Run, RunStatus
+from runs.models import ACTIVE, CallPath, PendingDecision, Run, RunStatus
 from runs.selectors import decision_list
 from runs.services import call_decide as run_call_decide
 from runs.services import run_create, run_stop
@@ -273,6 +273,7 @@ def _run(tenant: Tenant, actor: Actor, conversation: Conversation) -> Run:
     facts = {
         "conversation": conversation.pk,
         "actor": actor_facts(actor),
+        "path": CallPath.CHAT,
         "request_id": origin.current().request_id,
     }
     return run_create(

@@ -12,16 +12,18 @@ from typing import Any
 
 from django.utils import timezone
 
-from runs.models import UNENDED, ToolCallStatus
+from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.recorder import Recorder
 from runs.storable import json_storable, text_storable
 from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
 from runs.usage import usage_columns
 from toolloop.deferred import PendingCall
+from toolloop.masking import masked
 from toolloop.messages import Message, ToolCall, ToolResult, Turn
 from toolloop.metering import UsageEvent
-from toolloop.tools import Tool
+from toolloop.tools import Tool, Toolset
+from toolloop.tools.tool import Verdict
 
 _OUTCOME_UNKNOWN = (
     "{name} was started and the worker died before it ended: the outcome is unknown, and it was not run again. Find out "
@@ -34,7 +36,7 @@ _STATUS_OF_ERROR = {
     "outcome_unknown": ToolCallStatus.UNKNOWN,
     "lost": ToolCallStatus.UNKNOWN,
 }
-_CALL_ID_LENGTH, _NAME_LENGTH, _SUMMARY_LENGTH = 200, 100, 160
+_CALL_ID_LENGTH, _NAME_LENGTH, _VERSION_LENGTH, _SUMMARY_LENGTH = 200, 100, 64, 160
 
 
 def call_key(step: int, call_id: str) -> tuple[int, str]:
@@ -81,11 +83,13 @@ def history_rebuilt(
 
 
 class RunJournal:
-    """Implements ``toolloop.journal.ParkingJournal`` for one attempt at a run.
+    """Implements ``ParkingJournal`` and ``JudgingJournal`` of ``toolloop.journal`` for one attempt at a run.
 
     Args:
         recorder: writes the events, in the same transactions.
         rows: tool calls of earlier attempts, by ``call_key``.
+        toolset: the run's tools; says which version is called, and which arguments are secret.
+        path: how the run's calls came here; those that tools make are known by their ids.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
     """
 
@@ -94,10 +98,14 @@ class RunJournal:
         recorder: Recorder,
         rows: dict[tuple[int, str], Row] | None = None,
         *,
+        toolset: Toolset,
+        path: str = CallPath.JOB,
         paused: bool = False,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
+        self._verdicts: dict[tuple[int, str], Verdict] = {}
+        self._toolset, self._path = toolset, path
         self._paused = paused
         self._usage: dict[str, Any] | None = None
 
@@ -148,10 +156,11 @@ class RunJournal:
         elif was_running:
             row.attempts += 1
         else:  # It waited; what runs may have been edited.
-            row.status, row.arguments = ToolCallStatus.RUNNING, _arguments(call)
+            row.status = ToolCallStatus.RUNNING
+            row.arguments, row.arguments_masked = call_arguments(call, tool)
         row.has_side_effects = once
         event = {"step": step, "call_id": row.call_id, "name": row.name}
-        self._recorder.add(TOOL_STARTED, {**event, "arguments": row.arguments})
+        self._recorder.add(TOOL_STARTED, {**event, "arguments": row.arguments_shown})
         self._keep(row)
         if once:  # It must be known to have started even if the machine loses power now.
             await self._recorder.flush(durable=True)
@@ -166,6 +175,7 @@ class RunJournal:
         if result.is_error:
             row.status = _STATUS_OF_ERROR.get(result.error_code, ToolCallStatus.FAILED)
         row.content = text_storable(result.content)
+        row.result_size = result_size(result)
         row.payload = json_storable(result.payload)
         row.error_code = result.error_code[:60]
         row.finished_at = timezone.now()
@@ -186,6 +196,10 @@ class RunJournal:
         if row.has_side_effects:
             await self._recorder.flush(durable=True)
 
+    def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
+        """See ``JudgingJournal``. Written with what becomes of the call."""
+        self._verdicts[call_key(step, call.id)] = verdict
+
     async def call_parked(self, step: int, pending: PendingCall) -> None:
         """See ``ParkingJournal``. A call that had started is known to wait at once: it has not been lost."""
         row = self._rows.get(call_key(step, pending.call.id))
@@ -199,16 +213,28 @@ class RunJournal:
 
     def _keep(self, row: Row) -> None:
         self._rows[row.step, row.call_id] = row
+        verdict = self._verdicts.pop((row.step, row.call_id), None)
+        # Who approved a call that had to be asked about did not change the rule: it stays a call that was asked about.
+        if verdict is not None and (row.decision != CallDecision.ASK or verdict.effect == "deny"):
+            verdict_put(row, verdict)
         self._recorder.call_keep(
             {
                 "step": row.step,
                 "call_id": row.call_id,
+                "parent_call_id": row.parent_call_id,
+                "path": str(row.path),
                 "name": row.name,
+                "tool_version": row.tool_version,
                 "arguments": row.arguments,
+                "arguments_masked": row.arguments_masked,
+                "decision": row.decision,
+                "rule_id": row.rule_id,
+                "decision_why": row.decision_why,
                 "has_side_effects": row.has_side_effects,
                 "status": str(row.status),
                 "content": row.content,
                 "payload": row.payload,
+                "result_size": row.result_size,
                 "error_code": row.error_code,
                 "attempts": row.attempts,
                 "started_at": row.started_at.isoformat(),
@@ -218,17 +244,51 @@ class RunJournal:
         )
 
     def _row(self, step: int, call: ToolCall) -> Row:
+        tool = self._toolset.get(call.name)
+        parent = self._parent(step, call.id)
+        arguments, shown = call_arguments(call, tool)
         return Row(
             step=step,
             call_id=call_key(step, call.id)[1],
+            parent_call_id=parent,
+            path=CallPath.CODE if parent else self._path,
             name=name_storable(call.name),
-            arguments=_arguments(call),
+            tool_version=version_of(tool),
+            arguments=arguments,
+            arguments_masked=shown,
             started_at=timezone.now(),
         )
 
+    def _parent(self, step: int, call_id: str) -> str:
+        """Return the call that made a call, "" for one of the model: ids of nested calls begin with their parent's."""
+        while "." in call_id:
+            call_id = call_id.rpartition(".")[0]
+            if call_key(step, call_id) in self._rows:
+                return call_key(step, call_id)[1]
+        return ""
 
-def _arguments(call: ToolCall) -> Any:
-    return json_storable(call.raw if call.arguments is None else call.arguments)
+
+def call_arguments(call: ToolCall, tool: Tool | None) -> tuple[Any, Any]:
+    """Return a call's arguments as they are stored, and as they are shown; None for the latter where nothing is secret."""
+    stored = json_storable(call.raw if call.arguments is None else call.arguments)
+    shown = masked(stored, None if tool is None else tool.parameters)
+    return stored, None if shown == stored else shown
+
+
+def version_of(tool: Tool | None) -> str:
+    """Return a tool's version as it is stored."""
+    return "" if tool is None else text_storable(tool.version)[:_VERSION_LENGTH]
+
+
+def result_size(result: ToolResult) -> int:
+    """Return how many characters a call's whole output has."""
+    return len(result.content) if result.whole_chars is None else result.whole_chars
+
+
+def verdict_put(row: Row, verdict: Verdict) -> None:
+    """Write what the policy said about a call into its row."""
+    row.decision, row.rule_id = str(verdict.effect), verdict.rule
+    row.decision_why = text_storable(verdict.why)
 
 
 def summary_of(own: object, content: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -102,14 +104,42 @@ class ToolCallStatus(models.TextChoices):
 UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
 
 
+class CallDecision(models.TextChoices):
+    ALLOW = "allow", "allowed"
+    ASK = "ask", "asked (somebody approves each call)"
+    DENY = "deny", "denied"
+
+
+class CallPath(models.TextChoices):
+    CHAT = "chat"
+    JOB = "job"
+    CODE = "code", "code (a tool or program made it)"
+    REST = "rest", "REST"
+    MCP = "mcp", "MCP"
+
+
 class ToolCall(TenantModel):
-    """One tool call, written before it runs and after it ended."""
+    """One tool call, written before it runs and after it ended: the log that people read, and what a run resumes from."""
 
     run = TenantForeignKey(Run, related_name="tool_calls")
+    user_id = models.BigIntegerField(null=True, help_text="The run's person; outlives them.")
     step = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
+    parent_call_id = models.CharField(
+        max_length=200, blank=True, help_text="Call of the tool or program that made this one."
+    )
+    path = models.CharField(max_length=4, choices=CallPath.choices, blank=True)
     name = models.CharField(max_length=100)
+    tool_version = models.CharField(max_length=64, blank=True)
     arguments = models.JSONField(null=True)
+    arguments_masked = models.JSONField(
+        null=True, help_text="What is shown in their place, where they hold secrets."
+    )
+    decision = models.CharField(
+        max_length=5, choices=CallDecision.choices, blank=True, help_text="Of the policy, if asked."
+    )
+    rule_id = models.BigIntegerField(null=True, help_text="The grant that decided.")
+    decision_why = models.TextField(blank=True)
     has_side_effects = models.BooleanField(
         default=False, help_text="Not run again when its outcome is unknown."
     )
@@ -118,6 +148,9 @@ class ToolCall(TenantModel):
     )
     content = models.TextField(blank=True, help_text="What the model was told.")
     payload = models.JSONField(null=True, help_text="What stays with the application.")
+    result_size = models.PositiveIntegerField(
+        null=True, help_text="Characters of the whole output; the model may have been told less."
+    )
     error_code = models.CharField(max_length=60, blank=True)
     attempts = models.PositiveSmallIntegerField(default=1)
     started_at = models.DateTimeField(db_default=Now())
@@ -128,10 +161,21 @@ class ToolCall(TenantModel):
         constraints = [
             models.UniqueConstraint(fields=["run", "step", "call_id"], name="tool_call_once")
         ]
-        indexes = [models.Index(fields=["tenant", "name", "-started_at"], name="tool_call_by_name")]
+        indexes = [
+            models.Index(fields=["tenant", "name", "-started_at"], name="tool_call_by_name"),
+            models.Index(fields=["tenant", "-started_at", "-id"], name="tool_call_newest"),
+            models.Index(
+                fields=["tenant", "user_id", "-started_at", "-id"], name="tool_call_by_person"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} in run {self.run_id}"
+
+    @property
+    def arguments_shown(self) -> Any:
+        """The arguments as anybody may see them who may see the call."""
+        return self.arguments if self.arguments_masked is None else self.arguments_masked
 
 
 class DecisionStatus(models.TextChoices):

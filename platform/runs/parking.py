@@ -14,6 +14,7 @@ from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row
 from runs.storable import json_storable, text_storable
 from toolloop.deferred import Decision, PendingCall
+from toolloop.masking import masked
 from toolloop.messages import ToolCall, Turn
 from webhooks.models import Event
 from webhooks.services import webhook_emit
@@ -48,7 +49,7 @@ def pending_data(row: PendingDecision) -> dict[str, Any]:
         "step": row.step,
         "call_id": row.call_id,
         "name": row.name,
-        "arguments": row.arguments,
+        "arguments": masked(row.arguments),
         "kind": str(row.kind),
         "reason": row.reason,
         "expires_at": row.expires_at.isoformat(),

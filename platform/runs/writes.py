@@ -38,16 +38,20 @@ _STEPS = """, steps AS (
 )"""
 
 _CALLS = """, calls AS (
-    INSERT INTO runs_toolcall (tenant_id, run_id, step, call_id, name, arguments, has_side_effects, status,
-        content, payload, error_code, attempts, started_at, finished_at, duration_ms)
-    SELECT mine.tenant_id, mine.id, c.*
-    FROM mine, jsonb_to_recordset(%(calls)s::jsonb) AS c(step int, call_id text, name text, arguments jsonb,
-        has_side_effects bool, status text, content text, payload jsonb, error_code text, attempts int,
-        started_at timestamptz, finished_at timestamptz, duration_ms int)
+    INSERT INTO runs_toolcall (tenant_id, run_id, user_id, step, call_id, parent_call_id, path, name, tool_version,
+        arguments, arguments_masked, decision, rule_id, decision_why, has_side_effects, status, content, payload,
+        result_size, error_code, attempts, started_at, finished_at, duration_ms)
+    SELECT mine.tenant_id, mine.id, mine.user_id, c.*
+    FROM mine, jsonb_to_recordset(%(calls)s::jsonb) AS c(step int, call_id text, parent_call_id text, path text,
+        name text, tool_version text, arguments jsonb, arguments_masked jsonb, decision text, rule_id bigint,
+        decision_why text, has_side_effects bool, status text, content text, payload jsonb, result_size int,
+        error_code text, attempts int, started_at timestamptz, finished_at timestamptz, duration_ms int)
     ON CONFLICT (run_id, step, call_id) DO UPDATE SET
-        arguments = excluded.arguments, has_side_effects = excluded.has_side_effects,
+        tool_version = excluded.tool_version, arguments = excluded.arguments,
+        arguments_masked = excluded.arguments_masked, decision = excluded.decision, rule_id = excluded.rule_id,
+        decision_why = excluded.decision_why, has_side_effects = excluded.has_side_effects,
         status = excluded.status, content = excluded.content, payload = excluded.payload,
-        error_code = excluded.error_code, attempts = excluded.attempts,
+        result_size = excluded.result_size, error_code = excluded.error_code, attempts = excluded.attempts,
         finished_at = excluded.finished_at, duration_ms = excluded.duration_ms
 )"""
 

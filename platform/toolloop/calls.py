@@ -18,7 +18,7 @@ from toolloop.interrupts import Cause, Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
 from toolloop.messages import ToolCall, ToolResult, Turn
-from toolloop.nested import NestedCalls, SerialJournal
+from toolloop.nested import NestedCalls, SerialJournal, arguments_shown
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import (
     BlockingRunner,
@@ -225,7 +225,8 @@ class CallRunner:
         if self._mock or not isinstance(prepared, Prepared):
             return prepared
         context = self._context(call)
-        prepared = call_gate(prepared, self._toolset, context, context.decision)
+        judged = functools.partial(self._journal.call_judged, self._step)
+        prepared = call_gate(prepared, self._toolset, context, context.decision, judged)
         if isinstance(prepared, PendingCall):
             return prepared
         if context.decision is not None:
@@ -280,11 +281,12 @@ class CallRunner:
             decision is not None and decision.arguments is not None and decision.state is None
         )
         if is_edited and not known:
-            content = f"[A person changed the arguments to {call.raw}]\n{content}"
+            changed = arguments_shown(call, self._toolset.get(call.name))
+            content = f"[A person changed the arguments to {changed}]\n{content}"
         if warning and not known:
             content = f"{content}\n{warning}"
         if content != result.content:
-            result = replace(result, content=content)
+            result = replace(result, content=content, whole_chars=len(result.content))
         self._found[index] = result
         self._toolset.call_ended(call.name, is_error=result.is_error)
         if not known:

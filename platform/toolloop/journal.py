@@ -12,7 +12,7 @@ from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall, ToolResult, Turn
 
 if TYPE_CHECKING:
-    from toolloop.tools.tool import Tool
+    from toolloop.tools.tool import Tool, Verdict
 
 
 class Journal(Protocol):
@@ -50,6 +50,16 @@ class ParkingJournal(Journal, Protocol):
         """The call waits for a decision and has no result. It may have been started: a tool can park itself.
 
         When the run goes on, ``call_started`` comes (again) for it.
+        """
+
+
+class JudgingJournal(Journal, Protocol):
+    """A journal that is told what the policy said about calls; the loop looks for the method, so it may be left out."""
+
+    def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
+        """The policy was asked about a call, before it is started, parked or refused. It must be quick.
+
+        Comes again for a call that waited, or whose turn had to wait for others.
         """
 
 

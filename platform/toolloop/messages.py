@@ -194,6 +194,7 @@ class ToolResult:
         error_code: why ``is_error``: ``unknown_tool``, ``invalid_arguments``, ``truncated``, ``tool_error``,
             ``exception``, ``timeout``, ``cancelled``, ``limit``, ``lost``, ``rejected``, or a code of the journal's own.
         parts: images and PDF files for the model, beside ``content``.
+        whole_chars: characters of the whole output, where ``content`` is not all of it; for the journal, not stored.
     """
 
     call_id: str
@@ -203,6 +204,7 @@ class ToolResult:
     payload: Any = None
     error_code: str = ""
     parts: tuple[Media, ...] = ()
+    whole_chars: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {

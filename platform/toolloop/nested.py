@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import logging
 import time
@@ -15,6 +16,7 @@ from toolloop.accounts import CallAccounts
 from toolloop.deferred import Decision, ParkCall, PendingCall
 from toolloop.journal import Journal
 from toolloop.limits import Limits
+from toolloop.masking import masked
 from toolloop.messages import ToolCall, ToolResult, message_from_json
 from toolloop.tools.gate import call_gate
 from toolloop.tools.guards import call_key
@@ -26,7 +28,7 @@ from toolloop.tools.runtime import (
     error_result,
     output_cut,
 )
-from toolloop.tools.tool import Tool, ToolContext
+from toolloop.tools.tool import Tool, ToolContext, Verdict
 from toolloop.tools.toolset import Toolset
 
 # What a tool's calls return goes to that tool, a program perhaps, which must not get half of a JSON text.
@@ -69,6 +71,12 @@ class SerialJournal:
                 self.error = self.error or error
                 raise
 
+    def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
+        """See ``JudgingJournal``; does nothing for a journal that does not take part."""
+        judged = getattr(self._journal, "call_judged", None)
+        if judged is not None:
+            judged(step, call, verdict)
+
     async def call_parked(self, step: int, pending: PendingCall) -> None:
         """See ``ParkingJournal``; does nothing for a journal that does not take part."""
         parked = getattr(self._journal, "call_parked", None)
@@ -80,6 +88,16 @@ class SerialJournal:
             except Exception as error:
                 self.error = self.error or error
                 raise
+
+
+def arguments_shown(call: ToolCall, tool: Tool | None) -> str:
+    """Return the text of a call's arguments for people and models, its secrets masked."""
+    if call.arguments is None:
+        return str(masked(call.raw))
+    shown = masked(call.arguments, None if tool is None else tool.parameters)
+    return (
+        call.raw if shown is call.arguments and call.raw else json.dumps(shown, ensure_ascii=False)
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -213,7 +231,8 @@ class NestedCalls:
         context = replace(parent, call_id=call.id, depth=parent.depth + 1, decision=decision)
         prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
         if isinstance(prepared, Prepared) and not self._mock:
-            prepared = call_gate(prepared, self._toolset, context, decision)
+            judged = functools.partial(self._journal.call_judged, parent.step)
+            prepared = call_gate(prepared, self._toolset, context, decision, judged)
         if isinstance(prepared, PendingCall):
             raise self._parked(family, prepared)
         if isinstance(prepared, Prepared):
@@ -248,7 +267,7 @@ class NestedCalls:
         most = max(self._limits.max_tool_output_chars, _MOST_OUTPUT_CHARS)
         content = output_cut(result.content, most)
         if content != result.content:
-            result = replace(result, content=content)
+            result = replace(result, content=content, whole_chars=len(result.content))
         await self._journal.call_finished(step, call, result, duration_s)
         return result
 
@@ -267,12 +286,11 @@ class NestedCalls:
                 family.decision = replace(decision, state=state.get("inner"))
         return family
 
-    @staticmethod
-    def _parked(family: _Family, pending: PendingCall) -> ParkCall:
+    def _parked(self, family: _Family, pending: PendingCall) -> ParkCall:
         """Park the parent at one of its calls; ``results`` goes on filling until the parent has ended."""
         family.is_parking = True
         call = pending.call
-        reason = f"{call.name} {call.raw}"
+        reason = f"{call.name} {arguments_shown(call, self._toolset.get(call.name))}"
         return ParkCall(
             pending.kind,
             f"{reason}: {pending.reason}" if pending.reason else reason,

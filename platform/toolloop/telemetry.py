@@ -18,6 +18,7 @@ from toolloop.errors import ConfigurationError, ProviderError
 from toolloop.events import Event, ProviderEvent, RunFinished, TurnFinished
 from toolloop.journal import Journal, NullJournal
 from toolloop.loop import run_loop
+from toolloop.masking import masked
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.usage import CACHED
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, TracerProvider
 
-    from toolloop.tools.tool import Tool
+    from toolloop.tools.tool import Tool, Verdict
 
 _PROVIDERS: Final = {"google": "gcp.gemini", "xai": "x_ai"}
 _FINISH: Final = {"end": "stop", "tools": "tool_calls", "filter": "content_filter"}
@@ -266,6 +267,12 @@ class _TracedJournal:
         span.end()
         await self._journal.call_finished(step, call, result, duration_s)
 
+    def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
+        """See ``JudgingJournal``."""
+        judged = getattr(self._journal, "call_judged", None)
+        if judged is not None:
+            judged(step, call, verdict)
+
     async def call_parked(self, step: int, pending: PendingCall) -> None:
         """See ``ParkingJournal``."""
         span = self._open.pop(pending.call.id, None)
@@ -287,7 +294,9 @@ class _TracedJournal:
         span = self._run.span_begin(
             "execute_tool", call.name, attributes, parent=self._parent(call.id)
         )
-        self._run.content_set(span, "gen_ai.tool.call.arguments", call.raw or call.arguments)
+        arguments = call.raw if call.arguments is None else call.arguments
+        schema = None if tool is None else tool.parameters
+        self._run.content_set(span, "gen_ai.tool.call.arguments", masked(arguments, schema))
         return span
 
     def _parent(self, call_id: str) -> Span | None:
@@ -341,7 +350,7 @@ def _message(message: Message) -> dict[str, Any]:
         part = {"type": "tool_call_response", "id": message.call_id, "response": message.content}
         return {"role": "tool", "parts": [part]}
     calls: Sequence[dict[str, Any]] = [
-        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": masked(call.arguments)}
         for call in message.tool_calls
     ]
     return {"role": "assistant", "parts": [*_text(message.text), *calls]}

@@ -17,8 +17,15 @@ from basics.errors import Denied, Invalid
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
-from runs.journal import call_key, name_storable
-from runs.models import Run, RunStatus, ToolCallStatus
+from runs.journal import (
+    call_arguments,
+    call_key,
+    name_storable,
+    result_size,
+    verdict_put,
+    version_of,
+)
+from runs.models import CallPath, Run, RunStatus, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.services import run_create
 from runs.storable import json_storable, text_storable
@@ -30,6 +37,7 @@ from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import ToolContext, Toolset
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import Prepared, call_prepare, call_run, output_cut
+from toolloop.tools.tool import Verdict
 
 JOB_KIND = "tools.calls_run"
 RUN_KIND = "tool_calls"
@@ -63,6 +71,7 @@ def calls_execute(
     actor: Actor,
     calls: Sequence[ToolCall],
     collections: Sequence[int] | None = None,
+    path: str = CallPath.REST,
 ) -> Executed:
     """Run calls as the policy has it: allowed ones at once and side by side, asked ones in a run that is parked.
 
@@ -71,6 +80,7 @@ def calls_execute(
     Args:
         calls: at most ``MAX_CALLS``, with ids that differ.
         collections: ids of the collections they are about; None for all that the actor may read.
+        path: how they came here, for the log.
 
     Raises:
         Denied: without the right ``tool.run``, or for a key that acts for nobody.
@@ -86,12 +96,18 @@ def calls_execute(
         raise Invalid("invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "tool_calls"})  # fmt: skip
     guard = offer_guard(actor=actor, collections=collections)
     toolset = offer_tools(guard)
-    checked = [_checked(call, toolset) for call in calls]
+    verdicts: dict[str, Verdict] = {}
+    checked = [_checked(call, toolset, verdicts) for call in calls]
     waiting = [c.call for c in checked if isinstance(c, PendingCall)]
-    parked = _park(tenant, actor, waiting, collections) if waiting else None
+    facts = {
+        "actor": actor_facts(actor),
+        "collections": None if collections is None else list(collections),
+        "path": str(path),
+    }
+    parked = _park(tenant, actor, waiting, facts) if waiting else None
     if len(waiting) == len(calls):
         return Executed(None, (None,) * len(calls), parked)
-    run, rows = _begin(tenant, actor, calls, checked, collections)
+    run, rows = _begin(tenant, actor, calls, checked, facts, toolset, verdicts)
     threads = BlockingThreads()
 
     async def in_db(function: Callable[..., Any], *args: Any) -> Any:
@@ -108,11 +124,17 @@ def calls_execute(
     return Executed(run, tuple(found and found[0] for found in ended), parked)
 
 
-def _checked(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult | PendingCall:
+def _checked(
+    call: ToolCall, toolset: Toolset, verdicts: dict[str, Verdict]
+) -> Prepared | ToolResult | PendingCall:
     prepared = call_prepare(call, toolset)
     if not isinstance(prepared, Prepared):
         return prepared
-    return call_gate(prepared, toolset, ToolContext(call_id=call.id), None)
+
+    def judged(asked: ToolCall, verdict: Verdict) -> None:
+        verdicts[asked.id] = verdict
+
+    return call_gate(prepared, toolset, ToolContext(call_id=call.id), None, judged)
 
 
 async def _all_run(
@@ -158,12 +180,14 @@ def _begin(
     actor: Actor,
     calls: Sequence[ToolCall],
     checked: Sequence[Prepared | ToolResult | PendingCall],
-    collections: Sequence[int] | None,
+    facts: Mapping[str, Any],
+    toolset: Toolset,
+    verdicts: Mapping[str, Verdict],
 ) -> tuple[Run, list[Row | None]]:
     """Record what is about to run, as what a crash would leave: ended, and the outcomes unknown."""
     ending = [c for c, entry in zip(calls, checked, strict=True) if not isinstance(entry, PendingCall)]  # fmt: skip
     run = run_create(
-        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(actor, ending, collections),
+        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, ending),
     )  # fmt: skip
     run.status, run.error_code = RunStatus.FAILED, "interrupted"
     run.error_message = "The server ended before these calls did."
@@ -174,14 +198,17 @@ def _begin(
         if isinstance(entry, PendingCall):
             rows.append(None)
             continue
-        rows.append(
-            Row(
-                tenant=tenant, run=run, step=0, call_id=call_key(0, call.id)[1], name=name_storable(call.name),
-                arguments=json_storable(call.raw if call.arguments is None else call.arguments),
-                has_side_effects=isinstance(entry, Prepared) and (entry.tool.side_effects or not entry.tool.idempotent),
-                status=ToolCallStatus.UNKNOWN, started_at=timezone.now(),
-            )
+        tool = toolset.get(call.name)
+        arguments, shown = call_arguments(call, tool)
+        row = Row(
+            tenant=tenant, run=run, user_id=run.user_id, step=0, call_id=call_key(0, call.id)[1], path=facts["path"],
+            name=name_storable(call.name), tool_version=version_of(tool), arguments=arguments, arguments_masked=shown,
+            has_side_effects=isinstance(entry, Prepared) and (entry.tool.side_effects or not entry.tool.idempotent),
+            status=ToolCallStatus.UNKNOWN, started_at=timezone.now(),
         )  # fmt: skip
+        if call.id in verdicts:
+            verdict_put(row, verdicts[call.id])
+        rows.append(row)
     Row.objects.bulk_create([row for row in rows if row is not None])
     audit_record(
         tenant=tenant, actor=actor, action="tool.execute", object=run,
@@ -204,11 +231,13 @@ def _end(
             is_denied = result.error_code == "denied"
             row.status = ToolCallStatus.DENIED if is_denied else ToolCallStatus.FAILED
         row.content = text_storable(output_cut(result.content, MAX_OUTPUT))
+        row.result_size = result_size(result)
         row.payload, row.error_code = json_storable(result.payload), result.error_code[:60]
         row.finished_at, row.duration_ms = timezone.now(), round(seconds * 1000)
         done.append(row)
     Row.objects.bulk_update(
-        done, ["status", "content", "payload", "error_code", "finished_at", "duration_ms"]
+        done,
+        ["status", "content", "result_size", "payload", "error_code", "finished_at", "duration_ms"],
     )
     run.status, run.error_code, run.error_message = RunStatus.COMPLETED, "", ""
     run.finished_at = timezone.now()
@@ -216,12 +245,10 @@ def _end(
 
 
 @transaction.atomic
-def _park(
-    tenant: Tenant, actor: Actor, calls: Sequence[ToolCall], collections: Sequence[int] | None
-) -> Run:
+def _park(tenant: Tenant, actor: Actor, calls: Sequence[ToolCall], facts: Mapping[str, Any]) -> Run:
     """Start a run that makes these calls and nothing else; the loop parks it at once, and no worker waits with it."""
     run = run_create(
-        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(actor, calls, collections),
+        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, calls),
     )  # fmt: skip
     run.job = job_enqueue(
         tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}",
@@ -234,14 +261,8 @@ def _park(
     return run
 
 
-def _request(
-    actor: Actor, calls: Sequence[ToolCall], collections: Sequence[int] | None
-) -> dict[str, Any]:
-    return {
-        "actor": actor_facts(actor),
-        "calls": [call.to_json() for call in calls],
-        "collections": None if collections is None else list(collections),
-    }
+def _request(facts: Mapping[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
+    return {**facts, "calls": [call.to_json() for call in calls]}
 
 
 def call_parse(call_id: str, name: str, arguments: str) -> ToolCall:

@@ -20,6 +20,7 @@ from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
+from toolloop.masking import unmasked
 
 MAX_ARGUMENTS = 200_000
 MAX_REASON = 4_000
@@ -179,7 +180,8 @@ def _edited(waiting: PendingDecision, given: Mapping[str, Any] | None) -> dict[s
             "arguments",
             f"Arguments are one JSON object of at most {MAX_ARGUMENTS:,} characters.",
         )
-    arguments: dict[str, Any] = json_storable(dict(given))
+    # Secrets were shown masked: where the mask was left, the true value stays.
+    arguments: dict[str, Any] = json_storable(unmasked(dict(given), waiting.arguments))
     return None if arguments == waiting.arguments else arguments
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from jobs.context import JobContext, LeaseLost
 from runs.journal import RunJournal, call_key, history_rebuilt
-from runs.models import Run, RunStatus, RunStep, ToolCall
+from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
 from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
 from runs.recorder import Recorder
@@ -119,6 +119,8 @@ async def run_execute(
             journal = RunJournal(
                 recorder,
                 start.rows,
+                toolset=toolset,
+                path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
             )
             events = run_traced(

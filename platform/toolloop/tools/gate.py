@@ -4,42 +4,57 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from toolloop.deferred import Decision, PendingCall
-from toolloop.messages import ToolResult
+from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.runtime import Prepared, call_prepare, error_result
 from toolloop.tools.tool import ToolContext, Verdict
 from toolloop.tools.toolset import Toolset
 
 logger = logging.getLogger(__name__)
 
+Judged = Callable[[ToolCall, Verdict], None]
+_TOOL_ASKS = "the tool asks for approval of such calls"
+
 
 def call_gate(
-    prepared: Prepared, toolset: Toolset, context: ToolContext, decision: Decision | None
+    prepared: Prepared,
+    toolset: Toolset,
+    context: ToolContext,
+    decision: Decision | None,
+    judged: Judged | None = None,
 ) -> Prepared | ToolResult | PendingCall:
     """Apply the application's policy, approval rules and decisions to a call.
 
     A call that the policy denies is refused before anybody is asked about it, and after somebody has approved it.
+
+    Args:
+        judged: told what the policy, or the tool's own rule, says about the call; not called where there is neither.
 
     Returns:
         The call to run (with the arguments that were decided on), its result, or what it waits for. Arguments that
         were edited into something the tool does not take leave the call pending, with the problem as its reason.
     """
     if decision is None:
-        verdict = _verdict(prepared, context)
+        verdict = _verdict(prepared, context, judged)
         if verdict.effect == "deny":
             return _denied(prepared, verdict)
         if prepared.tool.external:
             return PendingCall(prepared.call, "external", verdict.why)
-        if verdict.effect != "allow" or _needs_approval(prepared, context):
+        if verdict.effect == "allow" and _needs_approval(prepared, context):
+            if judged is not None:
+                judged(prepared.call, replace(verdict, effect="ask", why=_TOOL_ASKS))
+            return PendingCall(prepared.call, "approval", verdict.why)
+        if verdict.effect != "allow":
             return PendingCall(prepared.call, "approval", verdict.why)
         return prepared
     decided = _decided(prepared, toolset, decision)
     if isinstance(decided, Prepared):
         # Rights may have gone while the call waited, and edited arguments are other arguments.
-        verdict = _verdict(decided, context)
+        verdict = _verdict(decided, context, judged)
         if verdict.effect == "deny":
             return _denied(decided, verdict)
     return decided
@@ -76,15 +91,18 @@ def _edited(
     return checked
 
 
-def _verdict(prepared: Prepared, context: ToolContext) -> Verdict:
+def _verdict(prepared: Prepared, context: ToolContext, judged: Judged | None) -> Verdict:
     rule = prepared.tool.permit
     if rule is None:
         return Verdict("allow")
     try:
-        return rule(prepared.call.arguments or {}, context)
+        verdict = rule(prepared.call.arguments or {}, context)
     except Exception:
         logger.exception("the policy about %s failed: the call is denied", prepared.tool.name)
-        return Verdict("deny", "its policy could not be evaluated")
+        verdict = Verdict("deny", "its policy could not be evaluated")
+    if judged is not None:
+        judged(prepared.call, verdict)
+    return verdict
 
 
 def _denied(prepared: Prepared, verdict: Verdict) -> ToolResult:

@@ -143,10 +143,16 @@ ApprovalRule = bool | Callable[[Mapping[str, Any], ToolContext], bool]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the application's policy says about one call; ``why`` is for who decides, or for the model when denied."""
+    """What the application's policy says about one call.
+
+    Attributes:
+        why: for who decides, or for the model when denied.
+        rule: id of the policy's rule that decided, None when none did; for the journal.
+    """
 
     effect: Literal["allow", "ask", "deny"]
     why: str = ""
+    rule: int | None = None
 
 
 PermitRule = Callable[[Mapping[str, Any], ToolContext], Verdict]
