@@ -163,10 +163,9 @@ class ToolCall(TenantModel):
         ]
         indexes = [
             models.Index(fields=["tenant", "name", "-started_at"], name="tool_call_by_name"),
-            models.Index(fields=["tenant", "-started_at", "-id"], name="tool_call_newest"),
-            models.Index(
-                fields=["tenant", "user_id", "-started_at", "-id"], name="tool_call_by_person"
-            ),
+            models.Index(fields=["tenant", "-id"], name="tool_call_newest"),
+            models.Index(fields=["tenant", "user_id", "-id"], name="tool_call_by_person"),
+            models.Index(fields=["tenant", "started_at"], name="tool_call_by_time"),
         ]
 
     def __str__(self) -> str:

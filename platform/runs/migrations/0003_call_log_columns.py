@@ -58,10 +58,14 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='toolcall',
-            index=models.Index(fields=['tenant', '-started_at', '-id'], name='tool_call_newest'),
+            index=models.Index(fields=['tenant', '-id'], name='tool_call_newest'),
         ),
         migrations.AddIndex(
             model_name='toolcall',
-            index=models.Index(fields=['tenant', 'user_id', '-started_at', '-id'], name='tool_call_by_person'),
+            index=models.Index(fields=['tenant', 'user_id', '-id'], name='tool_call_by_person'),
+        ),
+        migrations.AddIndex(
+            model_name='toolcall',
+            index=models.Index(fields=['tenant', 'started_at'], name='tool_call_by_time'),
         ),
     ]
