@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from apps.tools import views
 
@@ -13,4 +13,5 @@ urlpatterns = [
     path(_TOOL, views.tool, name="tool"),
     path(f"{_TOOL}switch/", views.switch, name="tool-switch"),
     path(f"{_TOOL}edit/", views.edit, name="tool-edit"),
+    path("", include("apps.tools.log_urls")),
 ]

@@ -21,7 +21,8 @@ def test_secret_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["max_tokens", "page_token", "query", "key", "passenger", "keyboard", "author", "tokens"]
+    "name",
+    ["max_tokens", "page_token", "query", "key", "passenger", "keyboard", "author", "tokens"],
 )
 def test_plain_names(name: str) -> None:
     value = {name: "hunter2"}
