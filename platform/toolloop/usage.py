@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, Turn, Usage, UserMessage
 from toolloop.metering import Meter, UsageReporter
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
@@ -247,7 +247,7 @@ class Spending:
             since.append(message)
         files = 0
         for message in since:
-            size += _size(_text(message))
+            size += _bytes(message)
             files += _file_tokens(message)
         if not self._context:
             size += _size(system)
@@ -262,7 +262,7 @@ class Spending:
 
 def text_tokens(message: Message) -> int:
     """Estimate the tokens of one message, its images and files included."""
-    return _size(_text(message)) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE + _file_tokens(message)
+    return _bytes(message) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE + _file_tokens(message)
 
 
 def _size(text: str) -> int:
@@ -276,11 +276,13 @@ def _file_tokens(message: Message) -> int:
     return sum(part.tokens for part in message.parts)
 
 
-def _text(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return message.text
-    if isinstance(message, ToolResult):
-        return message.content
-    if not message.tool_calls:
-        return message.text + message.reasoning
-    return message.text + message.reasoning + "".join([call.raw for call in message.tool_calls])
+def _bytes(message: Message) -> int:
+    # Asked for every message of a history before every call: texts are measured where they are, none is joined.
+    if not isinstance(message, Turn):
+        return _size(message.text if isinstance(message, UserMessage) else message.content)
+    size = _size(message.text)
+    if message.reasoning:
+        size += _size(message.reasoning)
+    for call in message.tool_calls:
+        size += _size(call.raw)
+    return size
