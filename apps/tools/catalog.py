@@ -11,7 +11,7 @@ from apps.collections.models import Collection
 from apps.tools.bundles import Bundle, bundle_list
 from apps.tools.guard import Guard
 from apps.tools.models import ToolEntry, ToolGrant
-from apps.tools.policy import Decision, Effect
+from apps.tools.policy import Decision, Effect, ToolFacts
 from apps.tools.selectors import guard_for
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -59,9 +59,14 @@ class Listed:
         return self.description.strip().split("\n", 1)[0]
 
     @property
+    def facts(self) -> ToolFacts:
+        """Return what grants may ask about it."""
+        return self.bundle.facts(self.tool)
+
+    @property
     def group(self) -> str:
         """Return the dotted group that grants may name."""
-        return self.bundle.facts(self.tool).group
+        return self.facts.group
 
     @property
     def source(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from apps.tools.models import ToolEntry
+from apps.tools.models import ToolEntry, Toolkit
 from apps.tools.services.entries import MAX_TIMEOUT_S
 
 
@@ -41,3 +41,31 @@ class EntryForm(forms.Form):
         """Return what the form shows of an entry."""
         fields = ("title", "description", "category", "cost_hint", "timeout_s")
         return {name: getattr(entry, name) for name in fields} | {"tags": ", ".join(entry.tags)}
+
+
+class ToolkitForm(forms.Form):
+    """A named set of tools."""
+
+    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    description = forms.CharField(required=False, max_length=2_000)
+    tools = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="Names of tools, one a line.",
+    )
+
+    def values(self) -> dict[str, Any]:
+        """Return what ``toolkit_set`` takes."""
+        data = self.cleaned_data
+        return {
+            "name": data["name"],
+            "description": data["description"],
+            "tools": [n for n in map(str.strip, data["tools"].splitlines()) if n],
+        }
+
+    @staticmethod
+    def initial_of(kit: Toolkit | None) -> dict[str, Any]:
+        """Return what the form shows of a toolkit, nothing for a new one."""
+        if kit is None:
+            return {}
+        names = "\n".join(member.tool_name for member in kit.members.all())
+        return {"name": kit.name, "description": kit.description, "tools": names}

@@ -31,6 +31,7 @@ class Cell:
     """What becomes of a call.
 
     Attributes:
+        column: whose call it is.
         effect: "mixed" for a group whose tools differ.
         rule: the grant that decided, None when nothing is granted; for a group only where one rule decided all.
         why: the decision in words.
@@ -39,6 +40,7 @@ class Cell:
         has_conditions: other grants look at the arguments of calls, so that single calls may end differently.
     """
 
+    column: Column
     effect: Effect | Literal["mixed"]
     rule: ToolGrant | None
     why: str
@@ -109,6 +111,7 @@ def permission_matrix(
     def row(kind: Literal["group", "tool"], target: str, facts: Sequence[ToolFacts]) -> MatrixRow:
         cells = [
             _cell(
+                column,
                 [decision(f, column.caller) for f in facts],
                 grants,
                 own.get((kind, target, column.kind, column.subject), ""),
@@ -158,12 +161,16 @@ def _key(grant: ToolGrant) -> tuple[str, ...]:
 
 
 def _cell(
-    found: Sequence[tuple[Decision, bool]], grants: Mapping[int, ToolGrant], own: str
+    column: Column,
+    found: Sequence[tuple[Decision, bool]],
+    grants: Mapping[int, ToolGrant],
+    own: str,
 ) -> Cell:
     counts = Counter(decision.effect for decision, _ in found)
     rules = {decision.rule for decision, _ in found}
     first = found[0][0]
     return Cell(
+        column=column,
         effect=first.effect if len(counts) == 1 else "mixed",
         rule=grants.get(first.rule) if len(rules) == 1 and first.rule is not None else None,
         why=first.why if len(rules) == 1 else "",

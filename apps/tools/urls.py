@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from apps.tools import views
+from apps.tools import views, views_access, views_grants, views_permissions
 
 app_name = "tools"
 _TOOL = "catalog/<str:name>/"
@@ -13,5 +13,17 @@ urlpatterns = [
     path(_TOOL, views.tool, name="tool"),
     path(f"{_TOOL}switch/", views.switch, name="tool-switch"),
     path(f"{_TOOL}edit/", views.edit, name="tool-edit"),
+    path("permissions/", views_permissions.permissions, name="permissions"),
+    path("permissions/set/", views_permissions.permission_set, name="permission-set"),
+    path("permissions/undo/", views_permissions.permission_undo, name="permission-undo"),
+    path("permissions/rules/", views_grants.grants, name="grants"),
+    path("permissions/rules/new/", views_grants.grant_new, name="grant-create"),
+    path("permissions/rules/<int:pk>/", views_grants.grant_edit, name="grant-edit"),
+    path("permissions/rules/<int:pk>/delete/", views_grants.grant_remove, name="grant-delete"),
+    path("permissions/toolkits/", views_grants.toolkits, name="toolkits"),
+    path(
+        "permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"
+    ),
+    path("access/", views_access.access, name="access"),
     path("", include("apps.tools.log_urls")),
 ]

@@ -1,6 +1,7 @@
 """Writes of tools: permissions, and a workspace's own tools."""
 
 from apps.tools.services.calls import calls_execute
+from apps.tools.services.cells import cell_set
 from apps.tools.services.contract_tests import (
     contract_test_delete,
     contract_test_run,
@@ -24,6 +25,7 @@ __all__ = [
     "calls_execute",
     "catalog_export",
     "catalog_import",
+    "cell_set",
     "contract_test_delete",
     "contract_test_run",
     "contract_test_set",
