@@ -22,10 +22,12 @@ from apps.conversations.citations import Passage, answer_cite, passages_of
 from apps.conversations.models import Conversation
 from apps.conversations.presentation import (
     CitationCard,
+    DecidedLine,
     DecisionCard,
     ToolCard,
     TurnView,
     answer_blocks,
+    decided_lines,
     decision_cards,
     phase_of,
     source_cards,
@@ -98,6 +100,7 @@ class LiveAnswer:
         self._cards: dict[int, ToolCard] = {}
         self._sources: list[CitationCard] = []
         self._decisions: list[DecisionCard] = []
+        self._decided: list[DecidedLine] = []
         self._footer = ""
         self.is_finished = False
 
@@ -117,6 +120,7 @@ class LiveAnswer:
         blocks, self._sources = self._text()
         self._blocks = [block.html for block in blocks]
         self._decisions = decision_cards(self.transcript.waiting.values())
+        self._decided = decided_lines(self.transcript.decided.values())
 
     def changes(self) -> str:
         """Return the pieces that differ from what the page shows, and take them as shown."""
@@ -127,6 +131,7 @@ class LiveAnswer:
             citations=sources,
             has_text=bool(blocks),
             decisions=decision_cards(self.transcript.waiting.values()),
+            decided=decided_lines(self.transcript.decided.values()),
         )
         return self._pieces(blocks, all_blocks=False)
 
@@ -166,6 +171,10 @@ class LiveAnswer:
             html = render_to_string("conversations/_decisions.html", context)
             pieces.append(_partial(f"#r{run_id}-decisions", "blocks", html))
         self._decisions = view.decisions
+        if view.decided != self._decided:
+            html = render_to_string("conversations/_decided.html", context)
+            pieces.append(_partial(f"#r{run_id}-decided", "innerHTML", html))
+        self._decided = view.decided
         changed = [
             block
             for block in blocks

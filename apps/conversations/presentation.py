@@ -16,6 +16,7 @@ from apps.conversations.citations import (
 )
 from apps.conversations.models import Citation, Turn
 from apps.conversations.rendering import Block, blocks_render
+from runs.argument_changes import Change
 from runs.journal import summary_of
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
@@ -65,13 +66,28 @@ class ToolCard:
 
 @dataclass(frozen=True, slots=True)
 class DecisionCard:
-    """A call that waits for the reader's decision, as its card shows it."""
+    """A call that waits for a decision, as its card shows it: the reader's own, or somebody else's (``approver``)."""
 
     pk: int
     name: str
     arguments: str
     reason: str
     is_external: bool
+    is_own: bool
+    approver: str
+    needs_reason: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedLine:
+    """What was decided about a call, by whom, and what was changed."""
+
+    pk: int
+    name: str
+    status: str
+    by: str
+    reason: str
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,7 @@ class TurnView:
     has_text: bool = False
     tool_cards: list[ToolCard] = field(default_factory=list)
     decisions: list[DecisionCard] = field(default_factory=list)
+    decided: list[DecidedLine] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
 
@@ -150,8 +167,26 @@ def decision_cards(waiting: Iterable[Mapping[str, Any]]) -> list[DecisionCard]:
             arguments=_arguments_text(row["arguments"]),
             reason=row["reason"],
             is_external=row["kind"] == "external",
+            is_own=row.get("approver_kind", "self") == "self",
+            approver=row.get("approver", "you"),
+            needs_reason=row.get("needs_reason", False),
         )
         for row in waiting
+    ]
+
+
+def decided_lines(decided: Iterable[Mapping[str, Any]]) -> list[DecidedLine]:
+    """Return the lines about what was decided, as the ``decided`` events told it."""
+    return [
+        DecidedLine(
+            pk=row["id"],
+            name=row["name"],
+            status=row["status"],
+            by=row.get("by", ""),
+            reason=row["reason"],
+            changes=tuple(Change(**change) for change in row.get("changes", ())),
+        )
+        for row in decided
     ]
 
 
@@ -210,6 +245,10 @@ def phase_of(transcript: Transcript) -> str:
     if transcript.running:
         name = next(reversed(transcript.running.values()))
         return _TOOL_PHASES.get(name, f"Running {name}")
+    if transcript.phase == "parked":
+        others = [card.approver for card in decision_cards(transcript.waiting.values()) if not card.is_own]  # fmt: skip
+        if len(others) == len(transcript.waiting):
+            return f"Waiting for the decision of {others[0]}"
     return _PHASES.get(transcript.phase, "Thinking")
 
 
@@ -247,11 +286,18 @@ def turn_view_live(
     view.has_text = bool(cited.text.strip())
     view.tool_cards = tool_cards(calls)
     view.decisions = decision_cards(transcript.waiting.values())
+    view.decided = decided_lines(transcript.decided.values())
     return view
 
 
 def turn_view_ended(
-    turn: Turn, run: Run, text: str, *, citations: Iterable[Citation], calls: Iterable[Any]
+    turn: Turn,
+    run: Run,
+    text: str,
+    *,
+    citations: Iterable[Citation],
+    calls: Iterable[Any],
+    decided: Iterable[Mapping[str, Any]],
 ) -> TurnView:
     """Return a turn whose run has ended, from its stored rows."""
     view = turn_view_new(turn, run, text)
@@ -262,6 +308,7 @@ def turn_view_ended(
     view.blocks = answer_blocks(cited, run.pk, view.citations)
     view.has_text = bool(cited.text.strip())
     view.tool_cards = tool_cards(calls)
+    view.decided = decided_lines(decided)
     view.removed_citations = turn.removed_markers
     if run.started_at is not None and run.finished_at is not None:
         view.duration_s = (run.finished_at - run.started_at).total_seconds()

@@ -15,8 +15,14 @@ from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
 from basics.errors import Missing
 from runs.models import ACTIVE
+from runs.parking import decided_data
 from runs.providers import models_available
-from runs.selectors import payload_list, tool_calls_prefetch, transcript_read
+from runs.selectors import (
+    decided_prefetch,
+    payload_list,
+    tool_calls_prefetch,
+    transcript_read,
+)
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.providers.registry import ModelInfo
@@ -53,6 +59,7 @@ def turn_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
             Prefetch("messages", queryset=Message.objects.order_by("pk")),
             Prefetch("citations", queryset=Citation.objects.order_by("number")),
             tool_calls_prefetch("run__tool_calls"),
+            decided_prefetch("run__decisions"),
         )
         .order_by("index"),
     )
@@ -72,7 +79,12 @@ def turn_view(turn: Turn) -> TurnView:
     text = next((m.text for m in turn.messages.all() if m.author == Message.Author.USER), "")
     if run.status not in ACTIVE:
         return turn_view_ended(
-            turn, run, text, citations=turn.citations.all(), calls=run.calls_shown
+            turn,
+            run,
+            text,
+            citations=turn.citations.all(),
+            calls=run.calls_shown,
+            decided=[decided_data(row) for row in run.decisions_shown],
         )
     # Events first: a call that ends in between is then shown as it is now, and the stream repeats it.
     transcript = transcript_read(run)

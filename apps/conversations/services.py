@@ -15,6 +15,7 @@ from apps.conversations.models import Conversation, ConversationCollection, Mess
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
+from runs.deciders import approver_labels
 from runs.models import ACTIVE, CallPath, PendingDecision, Run, RunStatus
 from runs.selectors import decision_list
 from runs.services import call_decide as run_call_decide
@@ -309,7 +310,10 @@ def _busy(turn: Turn) -> Conflict:
     waiting = decision_list(turn.run)
     if waiting:
         names = ", ".join(dict.fromkeys(row.name for row in waiting))
+        whose = dict.fromkeys(approver_labels(waiting))
         message = f"The answer to your last question waits for your decision about {names}. Decide, or stop it first."
+        if "you" not in whose:
+            message = f"The answer to your last question waits for approval of {names} by {', '.join(whose)}. Wait, or stop it first."
     return Conflict(
         "conversation_busy",
         message,

@@ -128,7 +128,7 @@ class Guard:
     def _guarded(self, tool: Tool, bundle: Bundle) -> Tool:
         def permit(arguments: Mapping[str, Any], context: ToolContext) -> Verdict:
             found = self.decision(tool, bundle, arguments)
-            return Verdict(found.effect, found.why, found.rule)
+            return Verdict(found.effect, found.why, found.rule, found.approval)
 
         entry = self._entry(tool.name)
         return replace(

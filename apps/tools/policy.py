@@ -13,10 +13,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from apps.tools.conditions import Check, Unevaluable, conditions_compile
+from toolloop.deferred import SELF, Approval
 
 Effect = Literal["allow", "ask", "deny"]
 EVERYONE = "everyone"
 _STRENGTH: Mapping[str, int] = {"allow": 1, "ask": 2, "deny": 3}
+# A second person holds back more than the person who asked.
+_APPROVERS: Mapping[str, int] = {"self": 0, "role": 1, "member": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Grant:
         arguments: conditions, see ``apps.tools.conditions``.
         expires_at: when it ends to apply.
         note: said in the decision.
+        approval: who approves the calls that an asking grant is about.
     """
 
     id: int
@@ -78,27 +82,39 @@ class Grant:
     arguments: Any = field(default_factory=list)
     expires_at: datetime | None = None
     note: str = ""
+    approval: Approval = SELF
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a call. ``rule`` is the id of the grant that decided, None when nothing was granted."""
+    """What becomes of a call.
+
+    Attributes:
+        rule: id of the grant that decided, None when nothing was granted.
+        approval: who approves it, when the effect is ask.
+    """
 
     effect: Effect
     rule: int | None
     why: str
+    approval: Approval = SELF
 
     @property
-    def strength(self) -> int:
+    def strength(self) -> tuple[int, int]:
         """How much it holds back: of several decisions about one call the strongest counts."""
-        return _STRENGTH[self.effect]
+        return _STRENGTH[self.effect], _APPROVERS[self.approval.approver_kind]
+
+
+_Order = tuple[
+    int, int, int
+]  # the strongest effect first, then the strictest approver, then the oldest grant
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
     grant: Grant
     effect: Effect
-    order: tuple[int, int]  # the strongest effect first, then the oldest grant
+    order: _Order
     who: str  # "" is everyone, for a grant whose subject is not understood
     check: Check | None
     problem: str
@@ -180,7 +196,8 @@ def decide(
                 best = applied
     if best is None:
         return Decision("deny", None, "nobody has granted this call")
-    return Decision(best.effect, best.grant.id, best.problem or _why(best))
+    approval = best.grant.approval if best.effect == "ask" else SELF
+    return Decision(best.effect, best.grant.id, best.problem or _why(best), approval)
 
 
 def decide_all(
@@ -227,6 +244,8 @@ def _rule(grant: Grant) -> _Rule:
         who = EVERYONE
     elif grant.subject_kind not in ("role", "member", "api_key"):
         problem, who = f"unknown subject {grant.subject_kind!r}", ""
+    if grant.approval.approver_kind not in _APPROVERS:
+        problem = f"unknown approver {grant.approval.approver_kind!r}"
     if grant.arguments != []:
         try:
             check = conditions_compile(grant.arguments, needs_all=grant.effect == "allow")
@@ -281,8 +300,9 @@ def _why(rule: _Rule) -> str:
     return f"grant {rule.grant.id} {verb} this call{note}"
 
 
-def _order(effect: Effect, grant: Grant) -> tuple[int, int]:
-    return -_STRENGTH[effect], grant.id
+def _order(effect: Effect, grant: Grant) -> _Order:
+    stricter = _APPROVERS[grant.approval.approver_kind] if effect == "ask" else 0
+    return -_STRENGTH[effect], -stricter, grant.id
 
 
 def glob_matches(pattern: str, name: str) -> bool:

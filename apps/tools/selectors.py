@@ -12,21 +12,18 @@ from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Grant, Policy, Subject, policy_compile
 from basics.errors import Missing
 from tenancy.actors import Actor
-from tenancy.models import Membership
+from tenancy.selectors import role_of
+from toolloop.deferred import Approval
 
 _FIELDS = (
     "id", "effect", "target_kind", "target", "toolkit_id", "calls", "subject_kind", "subject", "collection_id",
-    "arguments", "expires_at", "note",
+    "arguments", "expires_at", "note", "approver_kind", "approver", "approval_hours", "needs_reason",
 )  # fmt: skip
 
 
 def subject_of(actor: Actor) -> Subject:
     """Return whom grants know an actor as; a key has its person's role too, and the grants of both."""
-    role = actor.role
-    if actor.kind == "api_key" and actor.user_id is not None:
-        found = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id)
-        role = found.values_list("role", flat=True).first() or ""
-    return Subject(role=role, user_id=actor.user_id, api_key_id=actor.api_key_id)
+    return Subject(role=role_of(actor), user_id=actor.user_id, api_key_id=actor.api_key_id)
 
 
 def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
@@ -51,9 +48,10 @@ def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
         (
             Grant(
                 pk, effect, kind, target, frozenset(kits.get(kit, ())), calls, who_kind, who,
-                collection, arguments, expires_at, note,
+                collection, arguments, expires_at, note, Approval(*approval),
             )
-            for pk, effect, kind, target, kit, calls, who_kind, who, collection, arguments, expires_at, note in grants
+            for pk, effect, kind, target, kit, calls, who_kind, who, collection, arguments, expires_at, note, *approval
+            in grants
         ),
         now=timezone.now(),
     )  # fmt: skip

@@ -186,6 +186,14 @@ class DecisionStatus(models.TextChoices):
     CANCELLED = "cancelled", "cancelled (the run ended)"
 
 
+class ApproverKind(models.TextChoices):
+    """Who decides about a call; see ``runs.deciders``."""
+
+    SELF = "self", "whoever asked"
+    ROLE = "role", "somebody else of a role, or above it"
+    MEMBER = "member", "one person, who did not ask"
+
+
 class PendingDecision(TenantModel):
     """What a parked run waits for, and what was decided. One call can wait several times, each time in a row of its own.
 
@@ -208,6 +216,23 @@ class PendingDecision(TenantModel):
     status = models.CharField(
         max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING
     )
+    approver_kind = models.CharField(
+        max_length=6,
+        choices=ApproverKind.choices,
+        default=ApproverKind.SELF,
+        help_text="Who decides; whoever asked is the run's user.",
+    )
+    approver = models.CharField(
+        max_length=20, blank=True, help_text="The role, or the id of the person."
+    )
+    needs_reason = models.BooleanField(default=False, help_text="A rejection must say why.")
+    assigned_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whom somebody has handed it to.",
+    )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -228,9 +253,20 @@ class PendingDecision(TenantModel):
                 condition=models.Q(status="pending"),
                 name="decision_one_pending_a_call",
             ),
+            models.CheckConstraint(
+                condition=models.Q(approver_kind="self", approver="")
+                | models.Q(approver_kind__in=["role", "member"]) & ~models.Q(approver=""),
+                name="decision_approver",
+            ),
         ]
         indexes = [
             models.Index(fields=["run", "step"], name="decision_of_run"),
+            models.Index(
+                fields=["tenant", "approver_kind", "approver"],
+                name="decision_inbox",
+                condition=models.Q(status="pending"),
+            ),
+            models.Index(fields=["tenant", "-id"], name="decision_newest"),
             models.Index(
                 fields=["expires_at"],
                 name="decision_expiry",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
+from jobs.notify import notify
+from runs.argument_changes import argument_changes
+from runs.deciders import APPROVALS, approver_labels
 from runs.journal import call_key, name_storable
 from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row
@@ -22,10 +26,8 @@ from webhooks.services import webhook_emit
 
 def pending_store(run: Run, step: int, pending: Iterable[PendingCall]) -> list[dict[str, Any]]:
     """Write what a run waits for, in the transaction that parks it; return it as the ``parked`` event tells it."""
-    expires_at = timezone.now() + datetime.timedelta(hours=settings.APPROVAL_HOURS)
-    rows = PendingDecision.objects.bulk_create(
-        _row(run, step, waiting, expires_at) for waiting in pending
-    )
+    rows = PendingDecision.objects.bulk_create(_row(run, step, waiting) for waiting in pending)
+    labels = approver_labels(rows)
     for row in rows:
         webhook_emit(
             tenant_id=run.tenant_id,
@@ -36,14 +38,16 @@ def pending_store(run: Run, step: int, pending: Iterable[PendingCall]) -> list[d
                 "decision": row.pk,
                 "kind": str(row.kind),
                 "tool": row.name,
+                "approver": {"kind": str(row.approver_kind), "name": row.approver},
                 "expires_at": row.expires_at.isoformat(),
             },
         )
-    return [pending_data(row) for row in rows]
+    notify(run.tenant_id, APPROVALS)
+    return [pending_data(row, label) for row, label in zip(rows, labels, strict=True)]
 
 
-def pending_data(row: PendingDecision) -> dict[str, Any]:
-    """Return what a person needs to decide."""
+def pending_data(row: PendingDecision, approver: str) -> dict[str, Any]:
+    """Return what a person needs to decide; ``approver`` says in words who that is."""
     return {
         "id": row.pk,
         "step": row.step,
@@ -52,7 +56,24 @@ def pending_data(row: PendingDecision) -> dict[str, Any]:
         "arguments": masked(row.arguments),
         "kind": str(row.kind),
         "reason": row.reason,
+        "approver_kind": str(row.approver_kind),
+        "approver": approver,
+        "needs_reason": row.needs_reason,
         "expires_at": row.expires_at.isoformat(),
+    }
+
+
+def decided_data(row: PendingDecision) -> dict[str, Any]:
+    """Return what was decided, by whom and with which changes, as the ``decided`` event tells it."""
+    return {
+        "id": row.pk,
+        "step": row.step,
+        "call_id": row.call_id,
+        "name": row.name,
+        "status": str(row.status),
+        "reason": row.decision_reason,
+        "by": "" if row.decided_by is None else str(row.decided_by),
+        "changes": [asdict(c) for c in argument_changes(row.arguments, row.edited_arguments)],
     }
 
 
@@ -72,22 +93,27 @@ def decisions_of(
         key = call_key(step, call.id)
         row = rows.get(key)
         if key in newest and (row is None or row.status in UNENDED):
-            found[call.id] = _decision(newest[key])
+            found[call.id] = _decision(newest[key], call)
     return found
 
 
-def _decision(row: PendingDecision) -> Decision:
+def _decision(row: PendingDecision, call: ToolCall) -> Decision:
     if row.status == DecisionStatus.APPROVED:
-        return Decision("approve", arguments=row.edited_arguments, state=row.state)
+        by = (str(row.approver_kind), row.approver)
+        arguments = row.edited_arguments
+        # Somebody edited it, and then somebody else had to approve that: what they saw is what runs.
+        was_edited = row.state is None and row.arguments != json_storable(call.arguments)
+        if arguments is None and was_edited and isinstance(row.arguments, dict):
+            arguments = row.arguments
+        return Decision("approve", arguments=arguments, state=row.state, by=by)
     if row.status == DecisionStatus.ANSWERED:
         return Decision("answer", content=row.answer, state=row.state)
     return Decision("reject", reason=row.decision_reason, state=row.state)
 
 
-def _row(
-    run: Run, step: int, waiting: PendingCall, expires_at: datetime.datetime
-) -> PendingDecision:
-    asked = _asked(waiting)
+def _row(run: Run, step: int, waiting: PendingCall) -> PendingDecision:
+    asked, approval = _asked(waiting), waiting.approval
+    hours = settings.APPROVAL_HOURS if approval.hours is None else approval.hours
     arguments: Any = asked.raw if asked.arguments is None else asked.arguments
     return PendingDecision(
         tenant_id=run.tenant_id,
@@ -99,7 +125,10 @@ def _row(
         kind=waiting.kind,
         reason=text_storable(waiting.reason),
         state=json_storable(waiting.state),
-        expires_at=expires_at,
+        approver_kind=approval.approver_kind,
+        approver=approval.approver,
+        needs_reason=approval.needs_reason,
+        expires_at=timezone.now() + datetime.timedelta(hours=hours),
     )
 
 

@@ -31,6 +31,15 @@ def tool_calls_prefetch(lookup: str) -> Any:
     return Prefetch(lookup, queryset=shown.order_by("pk"), to_attr="calls_shown")
 
 
+def decided_prefetch(lookup: str) -> Any:
+    """Return a prefetch of what was decided about a run's calls, as ``decisions_shown``, in order."""
+    over = PendingDecision.objects.exclude(
+        status__in=(DecisionStatus.PENDING, DecisionStatus.CANCELLED)
+    )
+    rows = over.select_related("decided_by").order_by("decided_at", "pk")
+    return Prefetch(lookup, queryset=rows, to_attr="decisions_shown")
+
+
 # The same columns for ``runs.stream.rows_read``, with the payload; its parameter is the run.
 CALLS_SHOWN = (
     "SELECT name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module

@@ -38,6 +38,7 @@ class Transcript:
         seq: number of the last event applied.
         running: names of tools that run, by (step, call id), in the order in which they started.
         waiting: what is to be decided, by its id, as the ``parked`` event told it.
+        decided: what was decided, by its id, as the ``decided`` events told it.
         finished: data of the ``finished`` event, None before it.
     """
 
@@ -45,6 +46,7 @@ class Transcript:
     steps: dict[int, StepText] = field(default_factory=dict)
     running: dict[tuple[int, str], str] = field(default_factory=dict)
     waiting: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    decided: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     phase: Phase = "queued"
     limit: Mapping[str, Any] | None = None
     finished: Mapping[str, Any] | None = None
@@ -79,6 +81,7 @@ class Transcript:
             self.phase = "parked"
         elif kind == DECIDED:
             self.waiting.pop(data["id"], None)
+            self.decided[data["id"]] = data
             if not self.waiting:
                 self.phase = "queued"
         elif kind == LIMIT:

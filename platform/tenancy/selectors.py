@@ -121,6 +121,14 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
     )
 
 
+def role_of(actor: Actor) -> str:
+    """Return the role of the person an actor is or acts for: a key has that of its person, "" where there is none."""
+    if actor.kind != "api_key" or actor.user_id is None:
+        return actor.role
+    found = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id)
+    return found.values_list("role", flat=True).first() or ""
+
+
 def may_create_tenant(*, user: User) -> bool:
     """Tell whether a person may make workspaces: anyone on an open server, else superusers and owners of one."""
     if settings.SIGNUP == "open" or user.is_superuser:

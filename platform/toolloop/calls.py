@@ -262,7 +262,9 @@ class CallRunner:
             text = f"{entry.call.name} was cancelled from within."
             result = error_result(entry.call, "cancelled", text, severity="fatal")
         elif isinstance(parked := task.exception(), ParkCall):
-            pending = PendingCall(entry.call, parked.kind, parked.reason, parked.state)
+            pending = PendingCall(
+                entry.call, parked.kind, parked.reason, parked.state, parked.approval
+            )
             return await self._park(entry.index, pending)
         else:
             result = task.result()

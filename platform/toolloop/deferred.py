@@ -9,12 +9,45 @@ decided yet park the run again. A decided call has its result in the history fro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from toolloop.messages import ToolCall
 
 PendingKind = Literal["approval", "external"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """How the application wants a call approved. The loop only carries it, and compares who approved with who should.
+
+    Attributes:
+        approver_kind, approver: who decides, in the application's own terms; "self" is whoever the run works for.
+        hours: how long the call may wait; None leaves that to the application.
+        needs_reason: whether a rejection must say why.
+    """
+
+    approver_kind: str = "self"
+    approver: str = ""
+    hours: int | None = None
+    needs_reason: bool = False
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """Who decides."""
+        return self.approver_kind, self.approver
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Approval:
+        """Rebuild what ``to_json`` wrote; None is the default."""
+        return cls(**(data or {}))
+
+
+SELF = Approval()
 
 
 class ParkCall(Exception):
@@ -27,11 +60,18 @@ class ParkCall(Exception):
         reason: what a person reads.
         state: JSON value that comes back in ``Decision.state``. With a state the tool is called whatever the decision
             is; without one a rejection or an answer is the call's result.
+        approval: who decides.
     """
 
-    def __init__(self, kind: PendingKind = "approval", reason: str = "", state: Any = None) -> None:
+    def __init__(
+        self,
+        kind: PendingKind = "approval",
+        reason: str = "",
+        state: Any = None,
+        approval: Approval = SELF,
+    ) -> None:
         super().__init__(reason or kind)
-        self.kind, self.reason, self.state = kind, reason, state
+        self.kind, self.reason, self.state, self.approval = kind, reason, state, approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +84,8 @@ class Decision:
         reason: with "reject", what the model reads.
         content, payload: with "answer", as in ``ToolResult``.
         state: the ``state`` of the pending call.
+        by: as whom somebody decided, ``Approval.by`` of the pending call. An approval counts only where the policy still
+            wants that one, or leaves it to whoever the run works for.
     """
 
     kind: Literal["approve", "reject", "answer"]
@@ -52,6 +94,7 @@ class Decision:
     content: str = ""
     payload: Any = None
     state: Any = None
+    by: tuple[str, str] = SELF.by
 
     def to_json(self) -> dict[str, Any]:
         """Return the decision as JSON values."""
@@ -62,6 +105,7 @@ class Decision:
             "content": self.content,
             "payload": self.payload,
             "state": self.state,
+            "by": list(self.by),
         }
 
     @classmethod
@@ -80,6 +124,7 @@ class Decision:
             content=data.get("content", ""),
             payload=data.get("payload"),
             state=data.get("state"),
+            by=tuple(data.get("by", SELF.by)),
         )
 
 
@@ -92,16 +137,18 @@ class PendingCall:
         kind: what is waited for.
         reason: for the person who decides.
         state: what the tool wants back; opaque.
+        approval: who decides.
     """
 
     call: ToolCall
     kind: PendingKind
     reason: str = ""
     state: Any = None
+    approval: Approval = SELF
 
     def approve(self, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Let it run, with other arguments where given."""
-        return Decision("approve", arguments=arguments, state=self.state)
+        return Decision("approve", arguments=arguments, state=self.state, by=self.approval.by)
 
     def reject(self, reason: str = "") -> Decision:
         """Refuse it; the model reads the reason."""
@@ -118,6 +165,7 @@ class PendingCall:
             "kind": self.kind,
             "reason": self.reason,
             "state": self.state,
+            "approval": self.approval.to_json(),
         }
 
     @classmethod
@@ -128,4 +176,5 @@ class PendingCall:
             data["kind"],
             data.get("reason", ""),
             data.get("state"),
+            Approval.from_json(data.get("approval")),
         )

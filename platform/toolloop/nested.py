@@ -248,7 +248,9 @@ class NestedCalls:
         try:
             result = await self.run(prepared, context)
         except ParkCall as parked:
-            pending = PendingCall(prepared.call, parked.kind, parked.reason, parked.state)
+            pending = PendingCall(
+                prepared.call, parked.kind, parked.reason, parked.state, parked.approval
+            )
             await self._journal.call_parked(parent.step, pending)
             raise self._parked(family, pending) from None
         except asyncio.CancelledError:
@@ -299,4 +301,5 @@ class NestedCalls:
                 "inner": pending.state,
                 "results": family.stored,
             },
+            pending.approval,
         )

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from apps.collections.models import Collection
+from runs.models import ApproverKind
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
 
@@ -116,6 +117,19 @@ class ToolGrant(TenantModel):
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     note = models.CharField(max_length=200, blank=True)
+    approver_kind = models.CharField(
+        max_length=6,
+        choices=ApproverKind.choices,
+        default=ApproverKind.SELF,
+        help_text="Who decides, when the effect is ask.",
+    )
+    approver = models.CharField(
+        max_length=20, blank=True, help_text="The role, or the id of the person."
+    )
+    approval_hours = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Hours a call may wait; empty takes the server's setting."
+    )
+    needs_reason = models.BooleanField(default=False, help_text="A rejection must say why.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -137,6 +151,16 @@ class ToolGrant(TenantModel):
                 condition=models.Q(subject_kind="everyone", subject="")
                 | models.Q(subject_kind__in=["role", "member", "api_key"]) & ~models.Q(subject=""),
                 name="tool_grant_subject",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(approver_kind="self", approver="")
+                | models.Q(approver_kind__in=["role", "member"], effect="ask")
+                & ~models.Q(approver=""),
+                name="tool_grant_approver",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(approval_hours__isnull=True) | models.Q(approval_hours__gt=0),
+                name="tool_grant_approval_hours",
             ),
         ]
         indexes = [

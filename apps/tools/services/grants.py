@@ -15,12 +15,14 @@ from apps.tools.bundles import BUILTIN, COLLECTIONS
 from apps.tools.conditions import Unevaluable, conditions_compile
 from apps.tools.models import ToolGrant, Toolkit
 from basics.errors import Invalid, Missing
+from runs.models import ApproverKind
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
 
 MAX_GRANTS = 2_000
+MAX_APPROVAL_HOURS = 24 * 365
 # (effect, group, calls): what every workspace starts with; all else is denied.
 DEFAULTS = (
     ("allow", BUILTIN, "read_only"),
@@ -60,6 +62,10 @@ def grant_create(
     expires_at: datetime | None = None,
     note: str = "",
     replaces: int | None = None,
+    approver_kind: str = "self",
+    approver: str = "",
+    approval_hours: int | None = None,
+    needs_reason: bool = False,
 ) -> ToolGrant:
     """Add a rule about who may call what.
 
@@ -71,6 +77,10 @@ def grant_create(
         collection: id of the one collection it is about; None for all.
         arguments: conditions on the call's arguments, see ``apps.tools.conditions``.
         replaces: id of the rule whose place it takes, for the history.
+        approver_kind: with ask, who decides: self (whoever asked), role (somebody else who has at least it) or member;
+            ``approver`` is the role, or the id of the person.
+        approval_hours: how long a call may wait; None takes the server's setting.
+        needs_reason: whether a rejection must say why.
 
     Raises:
         Denied: without the right ``tool.manage``.
@@ -83,6 +93,7 @@ def grant_create(
         ("target_kind", target_kind, ToolGrant.Target.values),
         ("calls", calls, ToolGrant.Calls.values),
         ("subject_kind", subject_kind, ToolGrant.SubjectKind.values),
+        ("approver_kind", approver_kind, ApproverKind.values),
     ):
         if value not in kinds:
             raise _invalid(field, f"Use one of {', '.join(kinds)}.")
@@ -100,10 +111,15 @@ def grant_create(
         raise _invalid("expires_at", "This time is over.")
     if len(note) > 200:
         raise _invalid("note", "A note has at most 200 characters.")
+    if effect != ToolGrant.Effect.ASK and (approver_kind != "self" or approval_hours is not None or needs_reason):  # fmt: skip
+        raise _invalid("approver_kind", "Only a grant that asks has somebody who decides.")
+    if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
+        raise _invalid("approval_hours", f"Give 1 to {MAX_APPROVAL_HOURS:,} hours.")
     with tenant_scope(tenant.pk):
         if ToolGrant.objects.filter(tenant=tenant).count() >= MAX_GRANTS:
             raise _invalid("effect", f"There are {MAX_GRANTS:,} grants already: remove some.")
         _check_subject(tenant, subject_kind, subject)
+        _check_approver(tenant, approver_kind, approver)
         if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():  # fmt: skip
             raise Missing("collection")
         if toolkit is not None and not Toolkit.objects.filter(tenant=tenant, pk=toolkit).exists():
@@ -112,6 +128,7 @@ def grant_create(
             tenant=tenant, effect=effect, target_kind=target_kind, target=target,
             toolkit_id=toolkit, calls=calls, subject_kind=subject_kind, subject=subject,
             collection_id=collection, arguments=conditions, expires_at=expires_at, note=note.strip(),
+            approver_kind=approver_kind, approver=approver, approval_hours=approval_hours, needs_reason=needs_reason,
         )  # fmt: skip
         audit_record(
             tenant=tenant, actor=actor, action="tool_grant.create", object=row,
@@ -157,6 +174,10 @@ def grant_terms(row: ToolGrant) -> dict[str, Any]:
         "arguments": row.arguments,
         "expires_at": row.expires_at,
         "note": row.note,
+        "approver_kind": row.approver_kind,
+        "approver": row.approver,
+        "approval_hours": row.approval_hours,
+        "needs_reason": row.needs_reason,
     }
 
 
@@ -201,9 +222,7 @@ def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
         if subject not in Role.values:
             raise _invalid("subject", f"Use one of the roles {', '.join(Role.values)}.")
         return
-    is_id = subject.isascii() and subject.isdigit() and len(subject) < 19
-    # As the engine spells it: a leading zero would make a rule that never applies.
-    if not is_id or str(int(subject)) != subject:
+    if not _is_id(subject):
         raise _invalid("subject", "Give the id of the person or key.")
     if kind == ToolGrant.SubjectKind.MEMBER:
         known = Membership.objects.filter(tenant=tenant, user_id=int(subject)).exists()
@@ -217,6 +236,24 @@ def grant_kept(row: ToolGrant) -> dict[str, Any]:
     """Return a grant's terms as the audit trail keeps them: plain JSON."""
     terms = grant_terms(row)
     return terms | {"expires_at": row.expires_at.isoformat() if row.expires_at else None}
+
+
+def _is_id(text: str) -> bool:
+    """Tell whether this is an id as the engine spells it: with a leading zero, a rule would never apply."""
+    return text.isascii() and text.isdigit() and len(text) < 19 and str(int(text)) == text
+
+
+def _check_approver(tenant: Tenant, kind: str, approver: str) -> None:
+    if kind == ApproverKind.SELF:
+        if approver:
+            raise _invalid("approver", "Whoever asked needs no name: leave it empty.")
+    elif kind == ApproverKind.ROLE:
+        if approver not in Role.values:
+            raise _invalid("approver", f"Use one of the roles {', '.join(Role.values)}.")
+    elif not _is_id(approver):
+        raise _invalid("approver", "Give the id of the person.")
+    elif not Membership.objects.filter(tenant=tenant, user_id=int(approver)).exists():
+        raise Missing("member")
 
 
 def _invalid(field: str, message: str) -> Invalid:

@@ -6,7 +6,7 @@ from runs.services.completions import (
     CompletionFailed,
     completion_run,
 )
-from runs.services.decisions import call_decide, decisions_expire
+from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.lifecycle import run_abandon, run_create, run_stop
 
@@ -15,6 +15,7 @@ __all__ = [
     "Completion",
     "CompletionFailed",
     "call_decide",
+    "call_hand_over",
     "completion_run",
     "decisions_expire",
     "run_abandon",

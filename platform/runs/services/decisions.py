@@ -9,9 +9,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from basics.errors import Conflict, Invalid, Missing
+from basics.errors import Conflict, Denied, Invalid, Missing
+from jobs.notify import notify
 from jobs.services import job_enqueue
-from runs.models import DecisionStatus, PendingDecision, Run, RunStatus
+from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable
+from runs.models import ApproverKind, DecisionStatus, PendingDecision, Run, RunStatus
+from runs.parking import decided_data
 from runs.services.lifecycle import event_append
 from runs.storable import json_storable, text_storable
 from runs.transcript import DECIDED
@@ -33,14 +36,20 @@ _STATUS = {
 }
 
 
-def decider_require(*, actor: Actor, run: Run) -> None:
-    """Let only those pass who may decide about the calls of a run: the person it works for.
+def decider_require(*, actor: Actor, waiting: PendingDecision) -> None:
+    """Let only those pass who decide about a call; see ``runs.deciders``.
 
     Raises:
-        Missing: the run is somebody else's, or another workspace's.
+        Denied: ``approver_needed``, somebody else decides, and the actor may know of it.
+        Missing: the call is none of the actor's business, or another workspace's.
     """
-    if actor.tenant_id != run.tenant_id or actor.user_id is None or actor.user_id != run.user_id:
-        raise Missing("run")
+    rows = PendingDecision.objects.visible_to(actor).filter(pk=waiting.pk)
+    if rows.filter(decidable(actor)).exists():
+        return
+    if not rows.filter(readable(actor)).exists():
+        raise Missing("decision")
+    (label,) = approver_labels([waiting])
+    raise Denied("approver_needed", f"You cannot decide about this call: {label} does.")
 
 
 def call_decide(
@@ -56,6 +65,7 @@ def call_decide(
 
     Raises:
         Missing: no such decision waits for this actor.
+        Denied: somebody else decides about it.
         Conflict: ``call_decided``, it was decided before, has expired, or the run has ended.
         Invalid: the decision does not fit what is waited for.
     """
@@ -63,11 +73,11 @@ def call_decide(
         row = Run.objects.select_for_update().filter(tenant=tenant, pk=run.pk).first()
         if row is None:
             raise Missing("run")
-        decider_require(actor=actor, run=row)
         # The run's lock is held, so nobody decides beside us.
         waiting = PendingDecision.objects.filter(tenant=tenant, run=row, pk=decision_id).first()
         if waiting is None:
             raise Missing("decision")
+        decider_require(actor=actor, waiting=waiting)
         now = timezone.now()
         if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
             raise _decided(waiting, "expired")
@@ -81,15 +91,49 @@ def call_decide(
             actor=actor,
             action="run.decide",
             object=row,
-            data={
-                "decision": waiting.pk,
-                "status": str(waiting.status),
-                "tool": waiting.name,
-                "is_edited": waiting.edited_arguments is not None,
-            },
+            data=_facts(waiting, row),
         )
-        event_append(row, DECIDED, decided_data(waiting))
+        _decided_tell(row, waiting)
         _resume_when_decided(tenant, actor, row)
+    return waiting
+
+
+def call_hand_over(
+    *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, to: int
+) -> PendingDecision:
+    """Hand a decision over to another member, who may take it from then on; who could before still can.
+
+    Args:
+        to: id of the person.
+
+    Raises:
+        Missing, Denied: the actor neither decides about it nor manages tools.
+        Conflict: ``call_decided``.
+        Invalid: that person asked for it, is no member, or stands below who decides.
+    """
+    with transaction.atomic():
+        row = Run.objects.select_for_update().filter(tenant=tenant, pk=run.pk).first()
+        rows = PendingDecision.objects.visible_to(actor).select_related("run")
+        waiting = rows.filter(run=row, pk=decision_id).first()
+        if row is None or waiting is None:
+            raise Missing("decision")
+        if waiting.approver_kind == ApproverKind.SELF or not actor.can("tool.manage"):
+            decider_require(actor=actor, waiting=waiting)
+        if waiting.status != DecisionStatus.PENDING or row.status != RunStatus.PARKED:
+            raise _decided(waiting, waiting.get_status_display())
+        heir = heirs(waiting).filter(user_id=to).first()
+        if heir is None:
+            raise _invalid("to", "Choose a member who may decide in your place and did not ask.")
+        waiting.assigned_to_id = heir.user_id
+        waiting.save(update_fields=["assigned_to"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="run.hand_over",
+            object=row,
+            data=_facts(waiting, row) | {"to": heir.user_id},
+        )
+        notify(tenant.pk, APPROVALS)
     return waiting
 
 
@@ -127,8 +171,31 @@ def _expire(run_id: int) -> None:
         waiting.status, waiting.decided_at = DecisionStatus.EXPIRED, now
         waiting.decision_reason = EXPIRED
         waiting.save()
-        event_append(run, DECIDED, decided_data(waiting))
+        audit_record(
+            tenant=run.tenant,
+            actor=system_actor(run.tenant_id),
+            action="run.decision_expired",
+            object=run,
+            data=_facts(waiting, run),
+        )
+        _decided_tell(run, waiting)
     _resume_when_decided(run.tenant, system_actor(run.tenant_id, run.user_id), run)
+
+
+def _decided_tell(run: Run, waiting: PendingDecision) -> None:
+    event_append(run, DECIDED, decided_data(waiting))
+    notify(run.tenant_id, APPROVALS)
+
+
+def _facts(waiting: PendingDecision, run: Run) -> dict[str, Any]:
+    return {
+        "decision": waiting.pk,
+        "status": str(waiting.status),
+        "tool": waiting.name,
+        "is_edited": waiting.edited_arguments is not None,
+        "approver": {str(waiting.approver_kind): waiting.approver},
+        "requested_by": run.user_id,
+    }
 
 
 def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
@@ -163,6 +230,8 @@ def _take(waiting: PendingDecision, decision: Decision) -> None:
     if decision.kind == "approve":
         waiting.edited_arguments = _edited(waiting, decision.arguments)
     elif decision.kind == "reject":
+        if waiting.needs_reason and not decision.reason.strip():
+            raise _invalid("reason", "Say why you reject this call: its rule asks for a reason.")
         if len(decision.reason) > MAX_REASON:
             raise _invalid("reason", f"A reason has at most {MAX_REASON:,} characters.")
         waiting.decision_reason = text_storable(decision.reason.strip())
@@ -195,15 +264,3 @@ def _decided(waiting: PendingDecision, how: str) -> Conflict:
         f"Nothing is left to decide about this call: it is {how}. Reload to see where the answer stands.",
         data={"decision": waiting.pk, "status": str(waiting.status)},
     )
-
-
-def decided_data(waiting: PendingDecision) -> dict[str, Any]:
-    """Return the data of the ``decided`` event."""
-    return {
-        "id": waiting.pk,
-        "step": waiting.step,
-        "call_id": waiting.call_id,
-        "name": waiting.name,
-        "status": str(waiting.status),
-        "reason": waiting.decision_reason,
-    }

@@ -13,6 +13,7 @@ from jobs import registry
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
 from jobs.services import job_cancel
+from runs.deciders import APPROVALS
 from runs.models import (
     ACTIVE,
     DecisionStatus,
@@ -175,9 +176,11 @@ def open_ends_close(run: Run) -> None:
         content="This call was not run: the run ended before anybody decided about it.",
         finished_at=now,
     )
-    PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).update(
+    cancelled = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).update(
         status=DecisionStatus.CANCELLED, decided_at=now
     )
+    if cancelled:
+        notify(run.tenant_id, APPROVALS)
 
 
 def event_append(run: Run, kind: str, data: dict[str, Any]) -> None:

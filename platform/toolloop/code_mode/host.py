@@ -383,4 +383,4 @@ def _waiting(call: ToolCall, parked: ParkCall) -> PendingCall:
     the call's own, a rejected call would run: a tool that parked itself is called whatever the decision is.
     """
     state = parked.state["inner"] if isinstance(parked.state, dict) else None
-    return PendingCall(call, parked.kind, parked.reason, state)
+    return PendingCall(call, parked.kind, parked.reason, state, parked.approval)

@@ -133,7 +133,7 @@ def parked(result: CodeResult) -> ParkCall:
         "inner": waiting.state,
         "call": waiting.call.to_json(),
     }
-    return ParkCall(waiting.kind, reason, state)
+    return ParkCall(waiting.kind, reason, state, waiting.approval)
 
 
 def declaring(tool: Tool, errors: tuple[type[Exception], ...]) -> Tool:

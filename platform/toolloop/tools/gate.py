@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from toolloop.deferred import Decision, PendingCall
+from toolloop.deferred import SELF, Decision, PendingCall
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.runtime import Prepared, call_prepare, error_result
 from toolloop.tools.tool import ToolContext, Verdict
@@ -17,6 +17,7 @@ from toolloop.tools.toolset import Toolset
 logger = logging.getLogger(__name__)
 
 Judged = Callable[[ToolCall, Verdict], None]
+_OTHER_APPROVER = "somebody else must approve it than did"
 _TOOL_ASKS = "the tool asks for approval of such calls"
 
 
@@ -36,28 +37,45 @@ def call_gate(
 
     Returns:
         The call to run (with the arguments that were decided on), its result, or what it waits for. Arguments that
-        were edited into something the tool does not take leave the call pending, with the problem as its reason.
+        were edited into something the tool does not take leave the call pending, with the problem as its reason; and so
+        does an approval by somebody else than the policy wants for the arguments that would run.
     """
     if decision is None:
         verdict = _verdict(prepared, context, judged)
         if verdict.effect == "deny":
             return _denied(prepared, verdict)
         if prepared.tool.external:
-            return PendingCall(prepared.call, "external", verdict.why)
+            return PendingCall(prepared.call, "external", verdict.why, approval=verdict.approval)
         if verdict.effect == "allow" and _needs_approval(prepared, context):
             if judged is not None:
                 judged(prepared.call, replace(verdict, effect="ask", why=_TOOL_ASKS))
             return PendingCall(prepared.call, "approval", verdict.why)
         if verdict.effect != "allow":
-            return PendingCall(prepared.call, "approval", verdict.why)
+            return PendingCall(prepared.call, "approval", verdict.why, approval=verdict.approval)
         return prepared
     decided = _decided(prepared, toolset, decision)
-    if isinstance(decided, Prepared):
-        # Rights may have gone while the call waited, and edited arguments are other arguments.
-        verdict = _verdict(decided, context, judged)
+    if isinstance(decided, ToolResult):
+        return decided
+    # Rights may have gone while the call waited, and edited arguments are other arguments.
+    if isinstance(decided, PendingCall):
+        verdict = _verdict(prepared, context, judged)
         if verdict.effect == "deny":
-            return _denied(decided, verdict)
+            return _denied(prepared, verdict)
+        return replace(decided, approval=verdict.approval)
+    verdict = _verdict(decided, context, judged)
+    if verdict.effect == "deny":
+        return _denied(decided, verdict)
+    if verdict.effect == "ask" and not _is_enough(decision, verdict):
+        if context.depth:
+            # The tool that makes this call makes it with its own arguments again: it cannot wait with other ones.
+            return _denied(decided, replace(verdict, why=_OTHER_APPROVER))
+        return PendingCall(decided.call, "approval", verdict.why, approval=verdict.approval)
     return decided
+
+
+def _is_enough(decision: Decision, verdict: Verdict) -> bool:
+    """Tell whether a call was approved by whom the policy wants; a tool that parked itself asks for its own calls."""
+    return decision.state is not None or verdict.approval.by in (decision.by, SELF.by)
 
 
 def _decided(

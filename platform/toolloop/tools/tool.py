@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_type_hints, overload
 
-from toolloop.deferred import Decision
+from toolloop.deferred import SELF, Approval, Decision
 from toolloop.errors import ConfigurationError, ToolloopError
 from toolloop.media import Media
 from toolloop.messages import ToolResult
@@ -148,11 +148,13 @@ class Verdict:
     Attributes:
         why: for who decides, or for the model when denied.
         rule: id of the policy's rule that decided, None when none did; for the journal.
+        approval: who decides, when asked.
     """
 
     effect: Literal["allow", "ask", "deny"]
     why: str = ""
     rule: int | None = None
+    approval: Approval = SELF
 
 
 PermitRule = Callable[[Mapping[str, Any], ToolContext], Verdict]

@@ -1,0 +1,62 @@
+"""Reads of what waits for a person's decision, and of what was decided, over all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from basics.errors import Missing
+from runs.deciders import decidable, readable
+from runs.models import DecisionStatus, PendingDecision, RunStatus
+from tenancy.actors import Actor
+
+BOXES = ("to_decide", "waiting", "decided", "all")
+
+
+def open_decisions() -> Q:
+    """Return the condition that a decision can still be taken."""
+    return Q(
+        status=DecisionStatus.PENDING,
+        run__status=RunStatus.PARKED,
+        expires_at__gt=timezone.now(),
+    )
+
+
+def approval_list(*, actor: Actor, box: str = "all", tool: str = "") -> QuerySet[PendingDecision]:
+    """Return decisions, the newest first.
+
+    Args:
+        box: ``to_decide`` are the actor's to decide now, ``waiting`` the actor has asked for and others decide,
+            ``decided`` are over, ``all`` is whatever the actor may see.
+        tool: only those about this tool.
+    """
+    actor.require("tool.run")
+    boxes: dict[str, Callable[[], Q]] = {
+        "to_decide": lambda: open_decisions() & decidable(actor),
+        "waiting": lambda: open_decisions() & Q(run__user_id=actor.user_id) & ~decidable(actor),
+        "decided": lambda: ~Q(status=DecisionStatus.PENDING) & readable(actor),
+        "all": lambda: readable(actor),
+    }
+    rows: QuerySet[PendingDecision] = PendingDecision.objects.visible_to(actor).filter(boxes[box]())
+    if tool:
+        rows = rows.filter(name=tool)
+    return rows.select_related("run__user", "decided_by", "assigned_to").order_by("-pk")
+
+
+def approval_get(*, actor: Actor, pk: int, **where: Any) -> PendingDecision:
+    """Return one decision the actor may see. Raises Missing."""
+    row = approval_list(actor=actor).filter(pk=pk, **where).first()
+    if row is None:
+        raise Missing("decision")
+    return row
+
+
+def approval_count(*, actor: Actor) -> int:
+    """Return how many decisions wait for the actor, in one query."""
+    if actor.user_id is None or not actor.can("tool.run"):
+        return 0
+    rows = PendingDecision.objects.visible_to(actor).filter(open_decisions(), decidable(actor))
+    return int(rows.count())
