@@ -205,7 +205,7 @@ def _listed(
     )
 
 
-def _strength(decision: Decision) -> int:
+def _strength(decision: Decision) -> tuple[int, int]:
     return decision.strength
 
 
