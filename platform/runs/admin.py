@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
+import json
+from typing import Any
 
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, StreamingHttpResponse
+
+from runs.call_export import calls_file
 from runs.models import PendingDecision, Run, RunEvent, RunStep, ToolCall, UsageRecord
-from tenancy.admin_scope import JournalAdmin, JournalInline
+from tenancy.admin_scope import JournalAdmin, JournalInline, admin_actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+from toolloop.masking import masked
+
+
+def _shown(value: Any) -> str:
+    """Return a JSON value as text, its secrets masked."""
+    return json.dumps(masked(value), indent=2, ensure_ascii=False)
 
 
 class ToolCallInline(JournalInline):
@@ -31,23 +45,61 @@ class RunAdmin(JournalAdmin):
     search_fields = ("=id", "model", "error_code", "error_message")
     date_hierarchy = "created_at"
     inlines = (ToolCallInline,)
+    hidden_fields = frozenset({"request"})
+    readonly_fields = ("request_as_shown",)
+
+    @admin.display(description="request")
+    def request_as_shown(self, run: Run) -> str:
+        return _shown(run.request)
 
 
 @admin.register(ToolCall)
 class ToolCallAdmin(JournalAdmin):
+    """The call log. Arguments are shown masked; the true ones, which the journal needs, never leave the database."""
+
     list_display = (
         "name",
         "run",
         "step",
+        "path",
+        "decision",
         "status",
         "error_code",
         "attempts",
         "duration_ms",
+        "result_size",
         "started_at",
     )
-    list_filter = ("status", "has_side_effects", "name", "started_at")
+    list_filter = ("status", "decision", "path", "has_side_effects", "name", "started_at")
     list_select_related = ("run",)
-    search_fields = ("name", "call_id", "=run__id")
+    search_fields = ("name", "call_id", "decision_why", "error_code", "=run__id", "=user_id")
+    date_hierarchy = "started_at"
+    hidden_fields = frozenset({"arguments", "arguments_masked"})
+    readonly_fields = ("arguments_as_shown",)
+    actions = ("export_csv", "export_jsonl")
+
+    @admin.display(description="arguments")
+    def arguments_as_shown(self, call: ToolCall) -> str:
+        return _shown(call.arguments_shown)
+
+    @admin.action(description="Export as CSV", permissions=["view"])
+    def export_csv(self, request: HttpRequest, rows: QuerySet[ToolCall]) -> StreamingHttpResponse:
+        return self._export(request, rows, "csv")
+
+    @admin.action(description="Export as JSON lines", permissions=["view"])
+    def export_jsonl(self, request: HttpRequest, rows: QuerySet[ToolCall]) -> StreamingHttpResponse:
+        return self._export(request, rows, "jsonl")
+
+    def _export(
+        self, request: HttpRequest, rows: QuerySet[ToolCall], form: str
+    ) -> StreamingHttpResponse:
+        for tenant_id in rows.order_by().values_list("tenant_id", flat=True).distinct():
+            tenant = Tenant.objects.get(pk=tenant_id)
+            audit_record(
+                tenant=tenant, actor=admin_actor(request, tenant_id), action="call.export", object=tenant,
+                data={"form": form, "from": "admin"},
+            )  # fmt: skip
+        return calls_file(rows.order_by("-pk"), form=form, name="tool-calls")
 
 
 @admin.register(RunStep)
@@ -55,6 +107,12 @@ class RunStepAdmin(JournalAdmin):
     list_display = ("run", "index", "created_at")
     list_select_related = ("run",)
     search_fields = ("=run__id",)
+    hidden_fields = frozenset({"turn"})
+    readonly_fields = ("turn_as_shown",)
+
+    @admin.display(description="turn")
+    def turn_as_shown(self, step: RunStep) -> str:
+        return _shown(step.turn)
 
 
 @admin.register(RunEvent)
@@ -71,7 +129,16 @@ class PendingDecisionAdmin(JournalAdmin):
     list_filter = ("status", "kind", "name", "created_at")
     list_select_related = ("run", "decided_by")
     search_fields = ("name", "call_id", "=run__id")
-    hidden_fields = frozenset({"state"})
+    hidden_fields = frozenset({"state", "arguments", "edited_arguments"})
+    readonly_fields = ("arguments_as_shown", "edits_as_shown")
+
+    @admin.display(description="arguments")
+    def arguments_as_shown(self, decision: PendingDecision) -> str:
+        return _shown(decision.arguments)
+
+    @admin.display(description="edited arguments")
+    def edits_as_shown(self, decision: PendingDecision) -> str:
+        return _shown(decision.edited_arguments)
 
 
 @admin.register(UsageRecord)

@@ -7,8 +7,8 @@ value into the session's role and ``app.tenant_id`` just before a statement is s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 ALL = "*"
@@ -38,3 +38,18 @@ def platform_scope() -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+def scope_same() -> Callable[[], AbstractContextManager[None]]:
+    """Return what enters the scope of this moment again: for what goes on after the request, such as a long answer."""
+    scope = current()
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        token = _scope.set(scope)
+        try:
+            yield
+        finally:
+            _scope.reset(token)
+
+    return entered

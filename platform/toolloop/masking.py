@@ -86,6 +86,8 @@ def _masked(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], dept
             for inner in value
         ]
         return made if any(a is not b for a, b in zip(made, value, strict=True)) else value
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        return _text_masked(value, depth + 1)  # JSON in JSON: a provider's own form of a call.
     return value
 
 
@@ -135,14 +137,14 @@ def _target(reference: str, root: Mapping[str, Any]) -> Any:
     return target
 
 
-def _text_masked(text: str) -> str:
+def _text_masked(text: str, depth: int = 0) -> str:
     """Mask the pairs of a text that is JSON, or was meant to be."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict | list):
-        clean = _masked(value, {}, {}, 0)
+        clean = _masked(value, {}, {}, depth)
         return text if clean is value else json.dumps(clean, ensure_ascii=False)
 
     def pair(found: re.Match[str]) -> str:

@@ -25,6 +25,7 @@ from apps.collections.services import collection_create, document_cancel, docume
 from apps.conversations.models import Turn
 from apps.conversations.services import conversation_create, turn_stop, turn_submit
 from jobs.models import ACTIVE, Job
+from runs.models import ToolCall
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -119,6 +120,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
         Document.objects.filter(pk=retired.pk).update(live_to=timezone.now())
         document(first, text + "new", "versions.txt")
         rows = _facts(cast, first)
+        rows["tool-calls"] = ToolCall.objects.create(
+            tenant=cast.tenant, run_id=answered.run_id, user_id=cast.owner.user_id, step=0, call_id="c", name="look"
+        ).pk  # fmt: skip
         return {
             "": {
                 "collections": first.pk,

@@ -39,6 +39,7 @@ DECISION = {
     "run_pk": "runs.Run",
     "decision_pk": "runs.PendingDecision",
 }
+CALL = {"pk": "runs.ToolCall"}
 WEBHOOK = {"pk": "webhooks.Webhook"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
 A_TOOL = {"name": "calculate"}
@@ -342,6 +343,9 @@ PORTAL: tuple[Row, ...] = (
     ),
     Row("web:settings-audit", action="audit.read"),
     Row("tools:catalog", action="tool.run"),
+    Row("tools:calls", action="run.read"),
+    Row("tools:calls-file", action="run.read"),
+    Row("tools:call", action="run.read", ids=CALL),
     Row("tools:tool", action="tool.run", fixed=A_TOOL),
     Row("tools:tool-switch", "POST", "tool.manage", fixed=A_TOOL, data=_send(is_enabled="false"), ok=302),
     Row("tools:tool-edit", action="tool.manage", fixed=A_TOOL),
@@ -553,6 +557,9 @@ API: tuple[Row, ...] = (
     Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed"), is_stream=True),
     Row("api:models-list", action="model.read"),
     Row("api:tools-list", action="tool.run"),
+    Row("api:tool-calls-list", action="run.read"),
+    Row("api:tool-calls-file", action="run.read"),
+    Row("api:tool-calls-read", action="run.read", ids=CALL),
     Row("api:tools-execute", "POST", "tool.run", data=_send(tool_calls=_calculation)),
 )  # fmt: skip
 

@@ -122,6 +122,8 @@ class Side:
                 given["status"] = "ready"
             if model._meta.label in {"conversations.Conversation", "runs.Run"}:
                 given["model"] = "extractive"
+            if model._meta.label == "runs.ToolCall":
+                given["user_id"] = self.user(role).pk
             if model._meta.label == "tools.ToolGrant":
                 given["target"] = "some_tool"
             for field in model._meta.concrete_fields:

@@ -74,6 +74,16 @@ def test_text_without_secrets_stays_as_it_is() -> None:
     assert masked("no json at all") == "no json at all"
 
 
+def test_json_within_json_is_looked_into() -> None:
+    turn = {
+        "native": [{"arguments": '{"password": "hunter2", "n": 1}'}],
+        "raw": '[{"token": "hunter2"',
+    }
+    assert "hunter2" not in json.dumps(masked(turn))
+    bare = {"text": "{plain} [words]"}
+    assert masked(bare) is bare
+
+
 def test_edits_of_masked_arguments_keep_what_was_hidden() -> None:
     original = {"user": "ann", "password": "p", "rows": [{"token": "t"}, {"token": "u"}]}
     shown = json.loads(json.dumps(masked(original)))
