@@ -8,6 +8,8 @@ class ToolsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.tools.services import default_grants
+        from apps.tools.sources import kind_register, openapi
         from tenancy.services.tenants import on_tenant_create
 
         on_tenant_create(default_grants)
+        kind_register(openapi.KIND)

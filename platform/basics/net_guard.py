@@ -205,6 +205,18 @@ def addresses_checked(
     return addresses
 
 
+NETWORK_ERRORS = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
+
+
+def error_translated(error: Exception) -> httpx2.TransportError:
+    """Return the error of httpx2 that says what one of ``NETWORK_ERRORS`` says."""
+    if isinstance(error, httpcore2.TimeoutException):
+        return httpx2.ReadTimeout(str(error) or "the server did not answer in time")
+    if isinstance(error, httpcore2.ProtocolError):
+        return httpx2.RemoteProtocolError(str(error))
+    return httpx2.ConnectError(str(error) or type(error).__name__)
+
+
 class _TimedStream(httpcore2.NetworkStream):
     """A connection that ends at a deadline, however slowly the other side drips."""
 
@@ -297,8 +309,8 @@ class _Body(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         try:
             yield from self._response.iter_stream()
-        except _ERRORS as error:
-            raise _translated(error) from error
+        except NETWORK_ERRORS as error:
+            raise error_translated(error) from error
 
     def close(self) -> None:
         self._response.close()
@@ -355,8 +367,8 @@ class GuardedTransport(httpx2.BaseTransport):
         )
         try:
             response = self._pool.handle_request(sent)
-        except _ERRORS as error:
-            raise _translated(error) from error
+        except NETWORK_ERRORS as error:
+            raise error_translated(error) from error
         return httpx2.Response(
             response.status,
             headers=response.headers,
@@ -368,14 +380,3 @@ class GuardedTransport(httpx2.BaseTransport):
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
-
-
-_ERRORS = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
-
-
-def _translated(error: Exception) -> httpx2.TransportError:
-    if isinstance(error, httpcore2.TimeoutException):
-        return httpx2.ReadTimeout(str(error) or "the server did not answer in time")
-    if isinstance(error, httpcore2.ProtocolError):
-        return httpx2.RemoteProtocolError(str(error))
-    return httpx2.ConnectError(str(error) or type(error).__name__)

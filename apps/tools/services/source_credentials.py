@@ -7,7 +7,8 @@ import re
 from django.db import transaction
 
 from apps.tools.models import ToolCredential, ToolSource
-from apps.tools.services.sources import invalid, origin, source_locked
+from apps.tools.services.sources import invalid, source_locked
+from apps.tools.sources.http import origin
 from basics.errors import Missing
 from tenancy import crypto
 from tenancy.actors import Actor

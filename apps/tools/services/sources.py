@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db import transaction
 
 from apps.tools.bundles import bundle_list
 from apps.tools.models import ToolSource
 from apps.tools.sources import kind_get
+from apps.tools.sources.http import origin
 from basics.errors import Invalid, Missing
 from jobs.models import Job
 from jobs.services import job_enqueue
@@ -174,13 +174,6 @@ def source_locked(tenant: Tenant, pk: int) -> ToolSource:
     if row is None:
         raise Missing("source")
     return row
-
-
-def origin(url: str) -> tuple[str, str, int | None]:
-    """Return (scheme, host, port) of an address that was checked; () is no address."""
-    parts = urlsplit(url)
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    return (parts.scheme, parts.hostname or "", parts.port or default) if url else ("", "", None)
 
 
 def invalid(field: str, message: str) -> Invalid:

@@ -52,6 +52,18 @@ def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
     return safe
 
 
+def schema_part(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return such a copy of a schema of any type, to be put together with others; its size is the caller's to limit.
+
+    Raises:
+        SchemaRefused: too deep, not a JSON Schema, or it refers to another document.
+    """
+    depth_check(schema)
+    safe = _copied(schema)
+    _check_form(safe)
+    return safe
+
+
 def schema_check(schema: Mapping[str, Any]) -> None:
     """Refuse a schema that values cannot be checked against in bounded time; nothing of it is changed or left out.
 
