@@ -110,7 +110,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_IMPORT_PATHS", "Comma-separated folders of the server below which people may import folders, git repositories and Chroma folders: /srv/handbooks for every workspace, acme=/srv/acme for one. Unset: none.", "", _import_paths),
         Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", _positive),
         Variable("GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", _positive),
-        Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, and webhooks sent to, although they are not public.", "", _networks),
+        Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.", "", _networks),
         Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", str),
         Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
@@ -289,7 +289,9 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
+            # Addresses and headers of requests may hold secrets of a workspace's tools.
             "httpx2": {"level": "WARNING"},
+            "httpcore2": {"level": "WARNING"},
             "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
         },
     }
