@@ -14,7 +14,7 @@ from toolloop.tools import ToolContext, ToolError, ToolOutput, tool
 _LISTED = 200
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def list_directory(
     context: ToolContext, collection: str, folder: str = "", offset: int = 0
 ) -> ToolOutput:
@@ -30,7 +30,7 @@ async def list_directory(
     )
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def read_file(
     context: ToolContext, collection: str, path: str, start_line: int = 1, end_line: int = 0
 ) -> ToolOutput:
@@ -49,7 +49,7 @@ async def read_file(
     )
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def search_files(
     context: ToolContext,
     collection: str,
@@ -85,7 +85,7 @@ async def search_files(
     return await files_read(context, collection, work)
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def project_structure(
     context: ToolContext, collection: str, folder: str = "", depth: int = 3
 ) -> ToolOutput:
@@ -107,7 +107,7 @@ async def project_structure(
     return await files_read(context, collection, work)
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def diff_files(context: ToolContext, collection: str, path: str, other: str) -> ToolOutput:
     """Show the lines in which two files of a collection differ, as a unified diff.
 
@@ -125,7 +125,7 @@ async def diff_files(context: ToolContext, collection: str, path: str, other: st
     )
 
 
-@tool(group="files")
+@tool(group="collections.files")
 async def check_syntax(context: ToolContext, collection: str, path: str) -> ToolOutput:
     """Check whether a source file, or a JSON, TOML or YAML file, can be parsed, and where it cannot.
 
@@ -140,7 +140,7 @@ async def check_syntax(context: ToolContext, collection: str, path: str) -> Tool
     )
 
 
-@tool(group="files.git")
+@tool(group="collections.files.git")
 async def git_status(context: ToolContext, collection: str) -> ToolOutput:
     """Tell which files of a collection differ from the last commit of its repository, and which are new.
 
@@ -152,7 +152,7 @@ async def git_status(context: ToolContext, collection: str) -> ToolOutput:
     )
 
 
-@tool(group="files.git")
+@tool(group="collections.files.git")
 async def git_log(
     context: ToolContext, collection: str, ref: str = "HEAD", path: str = "", skip: int = 0
 ) -> ToolOutput:
@@ -175,7 +175,7 @@ async def git_log(
     )
 
 
-@tool(group="files.git")
+@tool(group="collections.files.git")
 async def git_diff(
     context: ToolContext, collection: str, old: str = "HEAD", new: str = "", path: str = ""
 ) -> ToolOutput:

@@ -32,7 +32,7 @@ class FileEditArgument(TypedDict, total=False):
     edits: list[EditArgument]
 
 
-@tool(group="files", side_effects=True, sequential=True)
+@tool(group="collections.files", side_effects=True, sequential=True)
 async def write_file(
     context: ToolContext,
     collection: str,
@@ -61,7 +61,7 @@ async def write_file(
     return await files_act(context, collection, work)
 
 
-@tool(group="files", side_effects=True, sequential=True)
+@tool(group="collections.files", side_effects=True, sequential=True)
 async def edit_file(
     context: ToolContext, collection: str, files: list[FileEditArgument], note: str = ""
 ) -> ToolOutput:
@@ -88,7 +88,7 @@ async def edit_file(
     return await files_act(context, collection, work)
 
 
-@tool(group="files", side_effects=True, sequential=True)
+@tool(group="collections.files", side_effects=True, sequential=True)
 async def delete_file(
     context: ToolContext, collection: str, path: str, expected: str | None = None, note: str = ""
 ) -> ToolOutput:
@@ -116,7 +116,7 @@ async def delete_file(
     return await files_act(context, collection, work)
 
 
-@tool(group="files", side_effects=True, sequential=True)
+@tool(group="collections.files", side_effects=True, sequential=True)
 async def move_file(
     context: ToolContext, collection: str, path: str, to: str, note: str = ""
 ) -> ToolOutput:
@@ -144,7 +144,7 @@ async def move_file(
     return await files_act(context, collection, work)
 
 
-@tool(group="files", side_effects=True, sequential=True)
+@tool(group="collections.files", side_effects=True, sequential=True)
 async def undo_change(context: ToolContext, collection: str, change: int) -> ToolOutput:
     """Take back a change of files, as a whole. Refused when one of the files was changed since.
 

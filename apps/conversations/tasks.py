@@ -12,6 +12,7 @@ from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
 from apps.conversations.services import JOB_KIND
 from apps.tools.guard import Guard
+from apps.tools.offer import offer_context, offer_tools
 from apps.tools.selectors import guard_for
 from jobs.context import JobContext
 from jobs.models import Job
@@ -47,6 +48,7 @@ class _Prepared:
     system: str
     history: list[LoopMessage]
     guard: Guard
+    collections: list[int]
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -60,12 +62,21 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     await run_execute(
         ctx,
         run,
-        toolset=prepared.guard.toolset(tools.TOOLSET, tools.BUNDLE),
+        toolset=offer_tools(prepared.guard),
         provider=prepared.provider,
         system=prepared.system,
         history=prepared.history,
         limits=Limits(max_steps=12, max_tool_calls=30, max_seconds=float(settings.RUN_SECONDS)),
-        context={tools.SCOPE: scope},
+        context={
+            **offer_context(
+                tenant=prepared.tenant,
+                run=run,
+                guard=prepared.guard,
+                collections=prepared.collections,
+                in_db=ctx.in_db,
+            ),
+            tools.SCOPE: scope,
+        },
         cache_key=f"groundwork-{run.tenant_id}-{turn.conversation_id}",
         user_key=_user_key(run),
         before_finish=_close,
@@ -100,6 +111,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         system=tools.system_prompt(c.name for c in collections),
         history=history_of(turn),
         guard=guard_for(actor=actor, scope={c.pk: c.name for c in collections}),
+        collections=[c.pk for c in collections],
     )
 
 

@@ -7,9 +7,12 @@ class ToolsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.tools.bundles import bundle_register
+        from apps.tools.file_bundle import FILE_BUNDLE
         from apps.tools.services import default_grants
         from apps.tools.sources import kind_register, openapi
         from tenancy.services.tenants import on_tenant_create
 
+        bundle_register(FILE_BUNDLE)
         on_tenant_create(default_grants)
         kind_register(openapi.KIND)

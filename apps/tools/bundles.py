@@ -47,12 +47,15 @@ class Bundle:
         context: what they expect in ``ToolContext.data`` when they are called outside of a conversation.
         filtering: names of tools that leave out by themselves the collections they may not touch
             (``Guard.collections``). Any other tool is refused where one collection in its scope refuses it.
+        changes_need: the right without which a caller is not offered the tools that change something; the services
+            they call ask for it again.
     """
 
     name: str
     tools: Callable[[], Iterable[Tool]]
     context: Callable[[CallScope], Mapping[str, Any]] = _no_context
     filtering: frozenset[str] = field(default_factory=frozenset)
+    changes_need: str = ""
 
     def facts(self, tool: Tool) -> ToolFacts:
         """Return what grants may ask about one of its tools."""

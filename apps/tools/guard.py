@@ -36,7 +36,7 @@ class Guard:
         subject: the caller.
         scope: collections that the calls are about: id -> name.
         entries: what the workspace states about tools, by name.
-        may_run: whether the caller has the right to run tools at all.
+        can: tells whether the caller has a right.
         clock: the time with its offset, for grants that expire meanwhile.
     """
 
@@ -47,11 +47,11 @@ class Guard:
         *,
         scope: Mapping[int, str],
         entries: Mapping[str, EntryFacts],
-        may_run: bool,
+        can: Callable[[str], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self._policy, self._subject, self._clock = policy, subject, clock
-        self._scope, self._entries, self._may_run = dict(scope), entries, may_run
+        self._scope, self._entries, self._can = dict(scope), entries, can
         self._facts: dict[str, ToolFacts] = {}
 
     def toolset(self, tools: Iterable[Tool], bundle: Bundle) -> Toolset:
@@ -84,8 +84,9 @@ class Guard:
         facts = self._facts.get(tool.name)
         if facts is None:
             facts = self._facts[tool.name] = bundle.facts(tool)
-        if not self._may_run:
-            return Decision("deny", None, "it needs the right “tool.run”")
+        needed = ["tool.run", bundle.changes_need if tool.side_effects else ""]
+        if missing := [right for right in needed if right and not self._can(right)]:
+            return Decision("deny", None, f"it needs the right “{missing[0]}”")
         if not self._entry(tool.name).is_enabled:
             return Decision("deny", None, "the tool is switched off in this workspace")
         now = self._clock()
@@ -102,7 +103,7 @@ class Guard:
         Call it from inside the tool, in any thread that has the tool's context variables; elsewhere it returns nothing.
         """
         facts = self._facts.get(_running.get())
-        if facts is None or not self._may_run:
+        if facts is None or not self._can("tool.run"):
             return []
         now = self._clock()
         return [row for row in rows if self._is_open(facts, pk(row), now)]

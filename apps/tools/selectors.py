@@ -75,7 +75,7 @@ def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
                 "name", "is_enabled", "description", "timeout_s"
             )
         },
-        may_run=actor.can("tool.run"),
+        can=actor.can,
         clock=timezone.now,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.collections.file_tools import FILE_SCOPE, FILE_TOOLS, WRITING, FileScope, file_toolset
+from apps.collections.file_tools import FILE_SCOPE, FILE_TOOLS, FileScope
 from apps.collections.models import Collection, FileBatch
 from runs.actors import actor_facts
 from runs.models import Run
@@ -127,10 +127,3 @@ def test_tools_act_for_nobody_who_has_left(call: Any, write: Write, cast: Cast) 
     Membership.objects.filter(pk=cast.member.pk).delete()
     with pytest.raises(ToolError, match="no longer a member"):
         use("read_file", path="a.txt")
-
-
-def test_toolset_holds_writers_only_when_asked_and_lets_them_be_approved() -> None:
-    assert all(not one.side_effects for one in file_toolset(can_write=False))
-    writers = [one for one in file_toolset(can_write=True) if one.side_effects]
-    assert len(writers) == len(WRITING)
-    assert all(one.needs_approval for one in writers)
