@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.collections.lexical import LANGUAGES
-from apps.collections.models import DocumentStatus, LinkOrigin, Stage
+from apps.collections.models import DocumentStatus, LinkOrigin, RerankerChoice, Stage
 from apps.collections.services import CHUNK_SIZES, MAX_VERSIONS
 
 
@@ -30,6 +30,12 @@ class CollectionInput(serializers.Serializer[Any]):
     links_model = serializers.CharField(
         required=False, allow_blank=True, max_length=120, help_text="The model, where links_by is `model`."
     )  # fmt: skip
+    reranker = serializers.ChoiceField(
+        choices=RerankerChoice.choices, required=False, help_text="What reads the best passages of a search once more and orders them anew."
+    )  # fmt: skip
+    reranker_model = serializers.CharField(
+        required=False, allow_blank=True, max_length=120, help_text="The model, where reranker is `model`."
+    )  # fmt: skip
     keep_versions = serializers.IntegerField(
         required=False, min_value=0, max_value=MAX_VERSIONS, help_text="Earlier versions kept of each document; 10 if not given."
     )  # fmt: skip
@@ -44,6 +50,8 @@ class CollectionOutput(serializers.Serializer[Any]):
     language = serializers.CharField()
     links_by = serializers.CharField()
     links_model = serializers.CharField()
+    reranker = serializers.CharField()
+    reranker_model = serializers.CharField()
     keep_versions = serializers.IntegerField()
     embedding_space = serializers.CharField(source="space", help_text="Model of the vectors.")
     document_count = serializers.IntegerField()

@@ -152,6 +152,22 @@ def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 
 @require_POST
 @allowed("document.write")
+def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
+    """Make a document's key points and links again."""
+    document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
+    return _act(
+        request,
+        tenant_slug,
+        document,
+        lambda: services.document_summarise_again(
+            tenant=request.tenant, actor=request.actor, document=document
+        ),
+        "Key points and links are made again. Text, search and citations stay as they are.",
+    )
+
+
+@require_POST
+@allowed("document.write")
 def move(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Give a document another path."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)

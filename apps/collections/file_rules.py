@@ -15,7 +15,7 @@ GIT_FOLDER = ".git"
 MAX_PATTERNS = 100
 _MAX_PATTERN = 200
 # Per number: what an operator's disk and a worker's memory can bear.
-_RANGES = {
+RANGES = {
     "max_file_bytes": (1, 50_000_000),
     "max_total_bytes": (1, 50_000_000_000),
     "max_files": (1, 200_000),
@@ -64,7 +64,7 @@ class FileRules:
         for name in ("show_hidden", "read_only"):
             if name in kept and not isinstance(kept[name], bool):
                 problems[name] = ["Give true or false."]
-        for name, (low, high) in _RANGES.items():
+        for name, (low, high) in RANGES.items():
             number = kept.get(name, low)
             if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
                 problems[name] = [f"Give a whole number from {low} to {high}."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.collections import file_api, file_views
+from apps.collections import file_api, file_views, tree_views
 
 _API = "collections/<int:pk>/"
 API = [
@@ -36,4 +36,9 @@ PAGES = [
     path(f"{_PAGE}undo/", file_views.undo, name="file-undo"),
     path(f"{_PAGE}redo/", file_views.redo, name="file-redo"),
     path(f"{_PAGE}restore/", file_views.restore, name="file-restore"),
+    path(f"{_PAGE}search/", tree_views.search, name="file-search"),
+    path(f"{_PAGE}structure/", tree_views.structure, name="file-structure"),
+    path(f"{_PAGE}rules/", tree_views.rules, name="file-rules"),
+    path(f"{_PAGE}git/", tree_views.git, name="git"),
+    path(f"{_PAGE}git/diff/", tree_views.git_diff, name="git-diff"),
 ]

@@ -26,7 +26,8 @@ LINES_PER_PAGE = 1000
 MAX_EDITED = 500_000
 
 
-def _context(request: TenantRequest, collection: Collection) -> dict[str, Any]:
+def files_context(request: TenantRequest, collection: Collection) -> dict[str, Any]:
+    """Return what every page of a collection's files shows."""
     rules = FileRules.of(collection.file_rules)
     return section(request, collection, "files") | {
         "can_change": request.actor.can("document.write") and not rules.read_only,
@@ -34,7 +35,8 @@ def _context(request: TenantRequest, collection: Collection) -> dict[str, Any]:
     }
 
 
-def _crumbs(path: str) -> list[dict[str, str]]:
+def crumbs_of(path: str) -> list[dict[str, str]]:
+    """Return the folders on the way to a path, each with its own path."""
     parts = path.split("/") if path else []
     return [
         {"name": name, "path": "/".join(parts[: depth + 1])} for depth, name in enumerate(parts)
@@ -56,9 +58,9 @@ def files(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         actor=request.actor, collection=collection, folder=request.GET.get("folder", ""),
         offset=(page - 1) * ENTRIES_PER_PAGE, limit=ENTRIES_PER_PAGE,
     )  # fmt: skip
-    context = _context(request, collection) | {
+    context = files_context(request, collection) | {
         "listing": listing,
-        "crumbs": _crumbs(listing.folder),
+        "crumbs": crumbs_of(listing.folder),
         "page_obj": Paginator(range(listing.total), ENTRIES_PER_PAGE).get_page(page),
         "query": urlencode({"folder": listing.folder}) if listing.folder else "",
     }
@@ -76,9 +78,9 @@ def file(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         actor=request.actor, collection=collection, path=request.GET.get("path", ""), start=start,
         end=start + LINES_PER_PAGE - 1,
     )  # fmt: skip
-    context = _context(request, collection) | {
+    context = files_context(request, collection) | {
         "file": shown,
-        "crumbs": _crumbs(shown.path),
+        "crumbs": crumbs_of(shown.path),
         "code": file_rows.highlighted("\n".join(shown.lines), shown.path),
         "numbers": "\n".join(str(shown.start + index) for index in range(len(shown.lines))),
         "page_obj": Paginator(range(shown.total_lines), LINES_PER_PAGE).get_page(page),
@@ -113,7 +115,7 @@ def edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def _form(
     request: TenantRequest, collection: Collection, values: dict[str, Any], error: str = ""
 ) -> HttpResponse:
-    context = _context(request, collection) | {"values": values, "error": error}
+    context = files_context(request, collection) | {"values": values, "error": error}
     return render(request, "collections/file_edit.html", context, status=422 if error else 200)
 
 
@@ -174,7 +176,7 @@ def history(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         batch.shown = [row for row in shown if row.batch_id == batch.pk]
         batch.hidden_count = batch.file_count - len(batch.shown)
         batch.is_turn = batch.action in (FileBatch.Action.UNDO, FileBatch.Action.REDO)
-    context = _context(request, collection) | {
+    context = files_context(request, collection) | {
         "batches": batches,
         "page_obj": page,
         "path": path,
@@ -190,7 +192,7 @@ def revision(request: TenantRequest, tenant_slug: str, pk: int, revision: int) -
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     row = file_history.revision_get(actor=request.actor, collection=collection, pk=revision)
     before, after = file_history.blob_text(row.before), file_history.blob_text(row.after)
-    context = _context(request, collection) | {
+    context = files_context(request, collection) | {
         "revision": row,
         "batch": row.batch,
         "diff": file_rows.diff_rows(before, after) if before and after else None,

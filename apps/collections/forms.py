@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
+from apps.collections.file_rules import RANGES, FileRules
 from apps.collections.lexical import LANGUAGES
-from apps.collections.models import Collection, LinkOrigin
+from apps.collections.models import Collection, LinkOrigin, RerankerChoice
 from apps.collections.services import CHUNK_SIZES, MAX_VERSIONS
 from basics.errors import DomainError
 
+_MB = Decimal(1_000_000)
+_SIZES = ("max_file_bytes", "max_total_bytes")
+_PATTERNS = ("allow", "deny")
 
-class CollectionForm(forms.Form):
+
+class RefusableForm(forms.Form):
+    """A form that can show what a service refused."""
+
+    def refuse(self, error: DomainError) -> None:
+        """Show what a service refused, at the fields it names or above the form."""
+        fields = error.data.get("fields") or {}
+        known = {name: texts for name, texts in fields.items() if name in self.fields}
+        for name, texts in known.items():
+            self.add_error(name, list(texts))
+        if not known:
+            self.add_error(None, error.message)
+
+
+class CollectionForm(RefusableForm):
     """Name and chunking of a collection."""
 
     name = forms.CharField(
@@ -56,6 +75,19 @@ class CollectionForm(forms.Form):
         max_length=120,
         help_text="Of key points and links, where a model writes them; as under Settings, Models.",
     )
+    reranker = forms.ChoiceField(
+        label="Reranking",
+        required=False,
+        choices=RerankerChoice.choices,
+        initial=RerankerChoice.DEFAULT,
+        help_text="What reads the best passages of each search once more and orders them anew.",
+    )
+    reranker_model = forms.CharField(
+        label="Reranking model",
+        required=False,
+        max_length=120,
+        help_text="Where a language model grades passages; each search then costs a request to it.",
+    )
     keep_versions = forms.IntegerField(
         label="Earlier versions",
         required=False,
@@ -68,10 +100,17 @@ class CollectionForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Refuse an overlap of half a chunk and more, and leave out what was not sent."""
         data = super().clean() or {}
-        for name in ("language", "links_by", "links_model", "keep_versions"):
+        for name in (
+            "language",
+            "links_by",
+            "links_model",
+            "reranker",
+            "reranker_model",
+            "keep_versions",
+        ):
             if name not in self.data:
                 data.pop(name, None)  # not asked for: it stays as it is
-            elif data.get(name) in (None, "") and name != "links_model":
+            elif data.get(name) in (None, "") and not name.endswith("_model"):
                 self.add_error(name, "Choose one.")
         size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
         if size is not None and overlap is not None and overlap >= size / 2:
@@ -83,11 +122,65 @@ class CollectionForm(forms.Form):
         """Return the form as a collection fills it."""
         return cls(initial={name: getattr(collection, name) for name in cls.base_fields})
 
-    def refuse(self, error: DomainError) -> None:
-        """Show what a service refused, at the fields it names or above the form."""
-        fields = error.data.get("fields") or {}
-        known = {name: texts for name, texts in fields.items() if name in self.fields}
-        for name, texts in known.items():
-            self.add_error(name, list(texts))
-        if not known:
-            self.add_error(None, error.message)
+
+class FileRulesForm(RefusableForm):
+    """What may be seen and written among a collection's files; sizes in megabytes, exact to the byte."""
+
+    allow = forms.CharField(
+        label="Only these paths",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+        help_text="One pattern a line, as in .gitignore: src/, *.py. Empty allows all.",
+    )
+    deny = forms.CharField(
+        label="Never these paths",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
+        help_text="Neither shown nor written, whatever is allowed above: secrets/, *.pem.",
+    )
+    show_hidden = forms.BooleanField(
+        label="Hidden files",
+        required=False,
+        help_text="Show and write names that begin with a dot. The folder .git never is.",
+    )
+    read_only = forms.BooleanField(
+        label="Read only", required=False, help_text="Nobody, and no model, changes a file here."
+    )
+    max_file_bytes = forms.DecimalField(
+        label="Largest file that tools write, in MB",
+        min_value=0,
+        max_value=RANGES["max_file_bytes"][1] / _MB,
+        decimal_places=6,
+    )
+    max_total_bytes = forms.DecimalField(
+        label="All files together, in MB",
+        min_value=0,
+        max_value=RANGES["max_total_bytes"][1] / _MB,
+        decimal_places=6,
+    )
+    max_files = forms.IntegerField(
+        label="Number of files, at most",
+        min_value=RANGES["max_files"][0],
+        max_value=RANGES["max_files"][1],
+    )
+
+    @classmethod
+    def of(cls, rules: FileRules) -> FileRulesForm:
+        """Return the form as a collection's rules fill it."""
+        values: dict[str, Any] = rules.as_json()
+        for name in _PATTERNS:
+            values[name] = "\n".join(values[name])
+        for name in _SIZES:
+            values[name] = f"{Decimal(values[name]) / _MB:f}"
+        return cls(initial=values)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Return what was sent, as ``FileRules`` reads it."""
+        values = dict(self.cleaned_data)
+        for name in _PATTERNS:
+            lines = (line.strip() for line in values[name].splitlines())
+            values[name] = [line for line in lines if line]
+        for name in _SIZES:
+            values[name] = int(values[name] * _MB)
+        return values

@@ -113,6 +113,9 @@ class TraceOutput(serializers.Serializer[Any]):
     candidates = CandidateOutput(many=True)
     hidden = HiddenOutput(allow_null=True, help_text="Documents passed over before ranking.")
     timings_ms = serializers.DictField(child=serializers.FloatField())
+    reranker = serializers.CharField(
+        allow_null=True, help_text="What ordered the best passages anew; null where nothing did."
+    )
 
     class Meta:
         ref_name = "SearchTrace"

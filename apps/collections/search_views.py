@@ -194,6 +194,7 @@ def _trace(found: SearchResult) -> dict[str, Any] | None:
         ],
         "hidden": [(name, count) for name, count in hidden.items() if count],
         "timings": trace.timings_ms,
+        "reranker": trace.reranker,
     }
 
 

@@ -64,6 +64,7 @@ urlpatterns = [
     path(f"{_DOCUMENT}access/", document_views.access, name="document-access"),
     path(f"{_DOCUMENT}restore/", document_views.restore, name="document-restore"),
     path(f"{_DOCUMENT}reindex/", document_views.reindex, name="document-reindex"),
+    path(f"{_DOCUMENT}summarise/", document_views.summarise, name="document-summarise"),
     path(f"{_DOCUMENT}move/", document_views.move, name="document-move"),
     path(_DOCUMENT, viewer.document, name="document"),
     path(f"{_DOCUMENT}pages/<int:page>/image/", viewer.page_image, name="page-image"),

@@ -12,15 +12,18 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from apps.collections import services
 from apps.collections.models import Collection
 from apps.collections.search import SearchResult, search_run
 from apps.collections.search.rerank_model import ModelReranker
 from apps.collections.search.rerank_onnx import CrossEncoder
+from basics.errors import Invalid
 from runs.models import UsageRecord
 from runs.providers import provider_for
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import LAMPS, ingest
+from tests.factories import make_collection
 from toolloop.errors import ProviderUnavailable
 from toolloop.providers.scripted import ScriptedProvider, fails, says
 
@@ -199,6 +202,91 @@ def test_operators_cross_encoder_is_used_when_all_legs_run(
     assert "wine" in ask(cast, collection).hits[0].text
     compared = ask(cast, collection, legs=("lexical",))
     assert all(hit.rerank_score is None for hit in compared.hits)
+
+
+def choose(cast: Cast, collection: Collection, reranker: str, model: str = "") -> Collection:
+    return services.collection_update(
+        tenant=cast.tenant,
+        actor=cast.actor("member"),
+        collection=collection,
+        reranker=reranker,
+        reranker_model=model,
+    )
+
+
+def test_collection_chooses_the_cross_encoder_or_none_and_the_trace_names_it(
+    cast: Cast, collection: Collection, tmp_path: Path, settings: Any
+) -> None:
+    settings.RERANKER = str(cross_encoder(tmp_path))
+    result = ask(cast, choose(cast, collection, "cross-encoder"))
+    assert "wine" in result.hits[0].text
+    assert result.trace is not None
+    assert result.trace.reranker == "cross-encoder:cross"
+    plain = ask(cast, choose(cast, collection, "none"))
+    assert "wine" not in plain.hits[0].text
+    assert plain.trace is not None
+    assert (plain.trace.reranker, plain.note) == (None, "")
+
+
+def test_collection_chooses_a_model_that_then_grades_each_search(
+    cast: Cast, collection: Collection, model: Any
+) -> None:
+    plain = ids(ask(cast, collection))
+    model(says(grades((2, 9), (1, 4))))
+    result = ask(cast, choose(cast, collection, "model", "compatible/judge"))
+    assert ids(result)[:2] == [plain[1], plain[0]]
+    assert result.trace is not None
+    assert result.trace.reranker == "model:compatible/judge"
+
+
+@pytest.mark.parametrize(
+    ("reranker", "named", "field", "says_what"),
+    [
+        ("cross-encoder", "", "reranker", "GROUNDWORK_RERANKER"),
+        ("model", "", "reranker_model", "Name the language model"),
+        ("model", "extractive/bm25", "reranker_model", "Name the language model"),
+        ("model", "nobody/knows", "reranker_model", "nobody"),
+        ("best", "", "reranker", "cross-encoder"),
+    ],
+)
+def test_reranker_that_is_not_there_cannot_be_chosen(
+    cast: Cast, collection: Collection, reranker: str, named: str, field: str, says_what: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        choose(cast, collection, reranker, named)
+    assert says_what in caught.value.data["fields"][field][0]
+    collection.refresh_from_db()
+    assert collection.reranker == "default"
+
+
+def test_search_says_so_when_the_chosen_cross_encoder_is_gone_and_other_settings_can_be_saved(
+    cast: Cast, collection: Collection, tmp_path: Path, settings: Any
+) -> None:
+    plain = ids(ask(cast, collection))
+    settings.RERANKER = str(cross_encoder(tmp_path))
+    chosen = choose(cast, collection, "cross-encoder")
+    settings.RERANKER = ""
+    result = ask(cast, chosen)
+    assert ids(result) == plain
+    assert result.note.startswith("Not reranked: This server has no cross-encoder.")
+    assert result.trace is not None
+    assert result.trace.reranker is None
+    kept = services.collection_update(
+        tenant=cast.tenant, actor=cast.actor("member"), collection=chosen, name="Other name", reranker="cross-encoder"
+    )  # fmt: skip
+    assert kept.name == "Other name"
+
+
+def test_collections_that_differ_are_not_reranked_together_and_the_note_says_so(
+    cast: Cast, collection: Collection, tmp_path: Path, settings: Any
+) -> None:
+    settings.RERANKER = str(cross_encoder(tmp_path))
+    other = choose(cast, make_collection(cast.tenant, "Other"), "none")
+    result = search_run(
+        tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection, other], query=QUESTION
+    )  # fmt: skip
+    assert "different rerankers" in result.note
+    assert all(hit.rerank_score is None for hit in result.hits)
 
 
 @pytest.mark.parametrize("content", [None, b"no graph"])

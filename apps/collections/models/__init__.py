@@ -8,7 +8,12 @@ from apps.collections.models.chunk import (
     CodeEdge,
     EdgeKind,
 )
-from apps.collections.models.collection import Collection, EmbeddingSpace, LinkOrigin
+from apps.collections.models.collection import (
+    Collection,
+    EmbeddingSpace,
+    LinkOrigin,
+    RerankerChoice,
+)
 from apps.collections.models.document import (
     TYPE_BY_HAND,
     Document,
@@ -60,6 +65,7 @@ __all__ = [
     "LinkOrigin",
     "Page",
     "Posting",
+    "RerankerChoice",
     "SearchCase",
     "SearchIndex",
     "SearchIndexStatus",

@@ -16,6 +16,15 @@ class LinkOrigin(models.TextChoices):
     MODEL = "model", "A model"
 
 
+class RerankerChoice(models.TextChoices):
+    """What reads the best passages of a search once more."""
+
+    DEFAULT = "default", "The server's, if it has one"
+    NONE = "none", "None"
+    CROSS_ENCODER = "cross-encoder", "A cross-encoder on the server"
+    MODEL = "model", "A language model"
+
+
 class EmbeddingSpace(models.Model):
     """Vectors that may be compared: one model in one precision. Shared by all tenants (it holds no content)."""
 
@@ -67,6 +76,15 @@ class Collection(TenantModel):
     )
     links_model = models.CharField(
         max_length=120, blank=True, help_text="Model of the summary pass, with its routing prefix."
+    )
+    reranker = models.CharField(
+        max_length=13,
+        choices=RerankerChoice.choices,
+        default=RerankerChoice.DEFAULT,
+        help_text="What reads the best passages of a search once more and orders them anew.",
+    )
+    reranker_model = models.CharField(
+        max_length=120, blank=True, help_text="Model that grades passages, with its routing prefix."
     )
     keep_versions = models.PositiveIntegerField(
         default=10, help_text="Earlier versions kept per document; older ones are removed."

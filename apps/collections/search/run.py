@@ -39,7 +39,7 @@ from apps.collections.search.indexed import (
     is_large,
 )
 from apps.collections.search.rerank import RERANK_DEPTH, Reranker
-from apps.collections.search.rerank_onnx import reranker_configured
+from apps.collections.search.rerank_choice import reranker_of
 from apps.collections.search.statement import QueryVector, search_sql, statement_of
 from apps.collections.search.trace import trace_of
 from apps.collections.search.types import (
@@ -82,8 +82,8 @@ def search_run(
         legs: which of ``vector``, ``lexical``, ``exact`` to use (for comparisons).
         as_of: search the versions of documents that were live at that moment.
         expand: neighbours to give with each passage, 0 to 5 on either side.
-        reranker: reads the best candidates once more and orders them anew; None for the operator's, if one is set and
-            all legs run.
+        reranker: reads the best candidates once more and orders them anew; None for the one that the collections have
+            chosen, if all legs run.
         trace: tell how it came to the result, which costs a second statement.
 
     Raises:
@@ -92,8 +92,6 @@ def search_run(
         Invalid: ``query_invalid``, ``k_invalid``, ``filter_unknown`` or ``filter_invalid``.
     """
     actor.require("search.run")
-    if reranker is None and set(legs) == set(LEGS):
-        reranker = reranker_configured()
     asked, query = query, " ".join(query.replace("\x00", " ").split())
     _check(query, k, expand)
     conditions = parse_filters(filters)
@@ -102,6 +100,12 @@ def search_run(
     if not scope:
         return SearchResult(query, [], [], tuple(legs), "", 0.0, 0.0, as_of)
     attributes_check(scope, conditions)
+    unranked = ""  # why the passages were not reranked, where they should have been
+    if reranker is None and set(legs) == set(LEGS):
+        try:
+            reranker = reranker_of(tenant, actor, scope)
+        except DomainError as error:
+            unranked = error.message
     began = time.perf_counter()
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
@@ -132,8 +136,10 @@ def search_run(
             hits = reranker.rerank(query, hits)
         except DomainError as error:
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
-            note = f"{note} Not reranked: {error.message}".strip()
+            unranked = error.message
         extra["rerank"] = (time.perf_counter() - fetched) * 1000
+    if unranked:
+        note = f"{note} Not reranked: {unranked}".strip()
     ranked, hits = hits, hits[:k]
     if expand and hits:
         expanding = time.perf_counter()
@@ -149,6 +155,7 @@ def search_run(
         database_ms=(fetched - embedded + looked_up - began) * 1000,
         as_of=as_of,
         extra_ms=extra,
+        reranker=None if reranker is None or unranked else reranker.name,
     )
     if not trace:
         return result

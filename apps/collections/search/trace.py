@@ -66,6 +66,7 @@ def trace_of(
             "database": round(result.database_ms, 2),
             **{name: round(value, 2) for name, value in result.extra_ms.items()},
         },
+        reranker=result.reranker,
     )
 
 

@@ -116,6 +116,7 @@ class Trace:
         candidates: every chunk that any leg found, best first.
         hidden: what was passed over before ranking, None when it was not asked for.
         timings_ms: ``embed``, ``database``, ``rerank``, ``expand``.
+        reranker: what ordered the best passages anew, None where nothing did; the note of the result says why not.
     """
 
     query: str
@@ -126,6 +127,7 @@ class Trace:
     candidates: list[Candidate]
     hidden: Hidden | None
     timings_ms: dict[str, float]
+    reranker: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class SearchResult:
         database_ms: time for the statements.
         as_of: the moment that was searched, None for now.
         trace: how it came to that, when it was asked for.
+        reranker: what ordered the best passages anew, None where nothing did.
     """
 
     query: str
@@ -152,6 +155,7 @@ class SearchResult:
     as_of: datetime | None = None
     trace: Trace | None = None
     extra_ms: dict[str, float] = field(default_factory=dict)
+    reranker: str | None = None
 
     @property
     def elapsed_ms(self) -> float:

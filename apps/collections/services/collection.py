@@ -20,8 +20,10 @@ from apps.collections.models import (
     EmbeddingSpace,
     LinkOrigin,
     Page,
+    RerankerChoice,
     TermFrequency,
 )
+from apps.collections.search.rerank_choice import reranker_problems
 from apps.collections.services.files import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from apps.collections.services.version import collection_reindex
@@ -41,8 +43,13 @@ _FIELDS = (
     "language",
     "links_by",
     "links_model",
+    "reranker",
+    "reranker_model",
     "keep_versions",
 )
+
+
+_RERANKING = ("reranker", "reranker_model")
 
 
 def collection_create(
@@ -62,13 +69,15 @@ def collection_create(
         chunk_size: characters per chunk at most, 200 to 4000.
         chunk_overlap: characters two neighbours share; less than half of the size.
         space: vectors of its chunks; the default embedder's if None.
-        settings: ``language``, ``links_by``, ``links_model``, ``keep_versions``, as ``collection_update`` takes them.
+        settings: ``language``, ``links_by``, ``links_model``, ``reranker``, ``reranker_model``, ``keep_versions``, as
+            ``collection_update`` takes them.
 
     Raises:
         Invalid: ``collection_invalid`` with the fields in ``data``.
         Conflict: ``collection_name_taken``.
     """
     actor.require("collection.write")
+    _reranker_check(tenant, **{name: settings[name] for name in _RERANKING if name in settings})
     values = _collection_values(
         name=name,
         description=description,
@@ -93,7 +102,8 @@ def collection_create(
 def collection_update(
     *, tenant: Tenant, actor: Actor, collection: Collection, **changes: Any
 ) -> Collection:
-    """Change name, description, chunk sizes, language, who writes key points and links, or how many versions are kept.
+    """Change name, description, chunk sizes, language, who writes key points and links, the reranker, or how many
+    versions are kept.
 
     Sizes and the makers of links count for documents read from now on. Words of another language have other stems, so
     a change of language reads every document again; those that wait are found by meaning and by exact codes meanwhile.
@@ -111,6 +121,10 @@ def collection_update(
             f"These cannot be changed: {', '.join(sorted(unknown))}.",
             data={"fields": {name: ["This cannot be changed."] for name in unknown}},
         )
+    reranking = {name: getattr(collection, name) for name in _RERANKING}
+    wanted = reranking | {name: changes[name] for name in _RERANKING if name in changes}
+    if wanted != reranking:  # what was chosen once may stay, also where it is gone meanwhile
+        _reranker_check(tenant, **wanted)
     try:
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
@@ -180,6 +194,8 @@ def _collection_values(
     language: str = "english",
     links_by: str = LinkOrigin.RULE,
     links_model: str = "",
+    reranker: str = RerankerChoice.DEFAULT,
+    reranker_model: str = "",
     keep_versions: int = 10,
 ) -> dict[str, Any]:
     fields: dict[str, list[str]] = {}
@@ -216,8 +232,21 @@ def _collection_values(
         "language": language,
         "links_by": links_by,
         "links_model": links_model,
+        "reranker": reranker,
+        "reranker_model": str(reranker_model).strip(),
         "keep_versions": keep_versions,
     }
+
+
+def _reranker_check(
+    tenant: Tenant, reranker: str = RerankerChoice.DEFAULT, reranker_model: str = ""
+) -> None:
+    if problems := reranker_problems(tenant, reranker, reranker_model.strip()):
+        raise Invalid(
+            "collection_invalid",
+            "This reranker cannot be used; see details.",
+            data={"fields": problems},
+        )
 
 
 def _name_taken(error: IntegrityError, name: str) -> DomainError:

@@ -23,7 +23,7 @@ from runs.services import call_decide
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import attempt, collection, embedder, job_of, member_client, storage  # noqa: F401 - fixtures
+from tests.collections.conftest import attempt, job_of
 from tests.conversations.support import answer, ask, fresh
 from toolloop.deferred import Decision
 from toolloop.providers.scripted import ScriptedCall, says
@@ -77,15 +77,13 @@ def _passages(document: Document) -> str:
 
 
 def _text(cast: Cast, collection: Collection) -> str:
-    found = file_content(
-        actor=cast.actor("member"), collection=collection, path="terms/notice.txt"
-    )
+    found = file_content(actor=cast.actor("member"), collection=collection, path="terms/notice.txt")
     return found[1].decode()
 
 
 async def test_chat_edits_a_file_after_approval_and_it_can_be_found_and_undone(
     cast: Cast, collection: Collection, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, storage: Path
-) -> None:  # fmt: skip  # noqa: F811
+) -> None:  # fmt: skip
     first = await sync_to_async(_written)(cast, collection)
     conversation = await sync_to_async(_conversation)(cast, collection)
     turn = await sync_to_async(ask)(cast, "Make it 45 days.", conversation=conversation)
@@ -130,7 +128,7 @@ async def test_chat_edits_a_file_after_approval_and_it_can_be_found_and_undone(
 
 async def test_rejected_change_leaves_the_file_as_it_is(
     cast: Cast, collection: Collection, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:  # noqa: F811
+) -> None:
     await sync_to_async(_written)(cast, collection)
     conversation = await sync_to_async(_conversation)(cast, collection)
     turn = await sync_to_async(ask)(cast, "Make it 45 days.", conversation=conversation)
@@ -151,7 +149,7 @@ def _offered(cast: Cast, role: str) -> set[str]:
         return set(offer_tools(offer_guard(actor=cast.actor(role), collections=None)).names())
 
 
-def test_who_may_not_write_is_offered_no_tool_that_does(cast: Cast, collection: Collection) -> None:  # noqa: F811
+def test_who_may_not_write_is_offered_no_tool_that_does(cast: Cast, collection: Collection) -> None:
     for role in ("owner", "member"):
         assert {"read_file", "edit_file", "undo_change"} <= _offered(cast, role)
     assert "read_file" in _offered(cast, "viewer")
@@ -160,7 +158,7 @@ def test_who_may_not_write_is_offered_no_tool_that_does(cast: Cast, collection: 
 
 def test_denied_collection_is_out_of_reach_of_file_tools(
     cast: Cast, collection: Collection, member_client: Any
-) -> None:  # noqa: F811
+) -> None:
     _written(cast, collection)
     with tenant_scope(cast.tenant.pk):
         grant_create(
@@ -179,7 +177,7 @@ def test_denied_collection_is_out_of_reach_of_file_tools(
 
 def test_rest_reads_a_file_at_once_and_parks_a_change(
     cast: Cast, collection: Collection, member_client: Any
-) -> None:  # noqa: F811
+) -> None:
     _written(cast, collection)
     calls = [
         ("a", "read_file", {"collection": "Trade", "path": "terms/notice.txt"}),

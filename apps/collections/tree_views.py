@@ -1,0 +1,169 @@
+"""Pages about a collection's files as a whole: search in them, their structure, their repository, and the rules for them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from apps.collections import (
+    file_checks,
+    file_rows,
+    file_search,
+    file_selectors,
+    selectors,
+    services,
+)
+from apps.collections.file_rules import FileRules
+from apps.collections.file_views import crumbs_of, files_context
+from apps.collections.forms import FileRulesForm
+from apps.collections.models import Collection
+from apps.collections.page_parts import clean, section
+from basics.errors import Denied, DomainError, Invalid
+from web.requests import TenantRequest, allowed
+
+COMMITS_PER_PAGE = 30
+DEPTH = 4
+ENTRIES_PER_FOLDER = 100
+KINDS = (("text", "Text"), ("regex", "Regular expression"), ("name", "File names"))
+
+
+@require_GET
+@allowed("collection.read")
+def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show the lines, or the files, that match a query."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    asked = {
+        name: request.GET.get(name, "").replace("\0", "")
+        for name in ("q", "kind", "folder", "names")
+    }
+    kinds = [kind for kind, _ in KINDS]
+    asked["kind"] = asked["kind"] if asked["kind"] in kinds else kinds[0]
+    context: dict[str, Any] = {"asked": asked, "kinds": KINDS}
+    status = 200
+    if asked["q"]:
+        try:
+            found = file_search.search_files(
+                actor=request.actor, collection=collection, query=asked["q"], kind=asked["kind"],  # type: ignore[arg-type]
+                folder=asked["folder"], names=asked["names"], offset=_number(request, "offset"),
+            )  # fmt: skip
+        except Invalid as error:
+            status, context["refused"] = error.status, error.message
+        else:
+            more = {**asked, "offset": found.next_offset}
+            context |= {"found": found, "groups": _by_path(found.matches)}
+            context["more"] = urlencode(more) if found.next_offset is not None else ""
+    context |= files_context(request, collection)
+    return render(request, "collections/files_search.html", context, status=status)
+
+
+def _by_path(matches: list[file_search.FileMatch]) -> list[tuple[str, list[file_search.FileMatch]]]:
+    groups: dict[str, list[file_search.FileMatch]] = {}
+    for match in matches:
+        groups.setdefault(match.path, []).append(match)
+    return list(groups.items())
+
+
+@require_GET
+@allowed("collection.read")
+def structure(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show the tree of folders and files with sizes and languages."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    folder = request.GET.get("folder", "")
+    root = file_selectors.project_structure(
+        actor=request.actor, collection=collection, folder=folder, depth=DEPTH, most=ENTRIES_PER_FOLDER
+    )  # fmt: skip
+    languages = sorted(root.languages.items(), key=lambda entry: (-entry[1], entry[0]))
+    context = files_context(request, collection) | {
+        "root": root,
+        "base": f"{folder.strip('/')}/" if folder.strip("/") else "",
+        "languages": languages,
+        "crumbs": crumbs_of(folder.strip("/")),
+    }
+    return render(request, "collections/files_structure.html", context)
+
+
+@require_GET
+@allowed("collection.read")
+def git(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show what differs from the last commit of a collection's repository, and its commits."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    skip = _number(request, "skip")
+    ref, path = clean(request.GET.get("ref", "")) or "HEAD", clean(request.GET.get("path", ""))
+    context = files_context(request, collection) | {"ref": ref, "path": path, "skip": skip}
+    try:
+        commits = file_checks.git_log(
+            actor=request.actor, collection=collection, ref=ref, path=path, skip=skip,
+            limit=COMMITS_PER_PAGE + 1,
+        )  # fmt: skip
+        context["commits"] = commits[:COMMITS_PER_PAGE]
+        if len(commits) > COMMITS_PER_PAGE:
+            context["more"] = urlencode({"ref": ref, "path": path, "skip": skip + COMMITS_PER_PAGE})
+        if not skip:
+            context["state"] = file_checks.git_status(actor=request.actor, collection=collection)
+    except DomainError as error:
+        return _git_refused(request, "collections/git.html", context, error)
+    return render(request, "collections/git.html", context)
+
+
+@require_GET
+@allowed("collection.read")
+def git_diff(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show what changed from one commit to another, or to the files as they are now."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    old, new = clean(request.GET.get("old", "")) or "HEAD", clean(request.GET.get("new", ""))
+    path = clean(request.GET.get("path", ""))
+    context = files_context(request, collection) | {"old": old, "new": new, "path": path}
+    try:
+        found = file_checks.git_diff(
+            actor=request.actor, collection=collection, old=old, new=new, path=path
+        )
+    except DomainError as error:
+        return _git_refused(request, "collections/git_diff.html", context, error)
+    context["changes"] = [(one, file_rows.highlighted(one.text, "changes.diff")) for one in found]
+    return render(request, "collections/git_diff.html", context)
+
+
+def _git_refused(
+    request: TenantRequest, template: str, context: dict[str, Any], error: DomainError
+) -> HttpResponse:
+    """Say on the page why there is nothing: no repository, a damaged one, a commit that does not exist."""
+    if isinstance(error, Denied):
+        raise error
+    return render(request, template, context | {"refused": error.message})
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("collection.write")
+def rules(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show and change which files people and models may see and write in a collection, and how much."""
+    collection = selectors.collection_get(actor=request.actor, pk=pk)
+    form = _rules_form(request, collection)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.file_rules_update(
+                tenant=request.tenant, actor=request.actor, collection=collection, rules=form.rules
+            )
+        except Invalid as error:
+            form.refuse(error)
+        else:
+            messages.success(request, "File rules saved. They count from now on.")
+            return redirect("collections:file-rules", tenant_slug, pk)
+    context = section(request, collection, "settings") | {"form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "collections/file_rules.html", context, status=status)
+
+
+def _rules_form(request: TenantRequest, collection: Collection) -> FileRulesForm:
+    if request.method == "POST":
+        return FileRulesForm(request.POST)
+    return FileRulesForm.of(FileRules.of(collection.file_rules))
+
+
+def _number(request: TenantRequest, name: str) -> int:
+    value = request.GET.get(name, "")
+    return int(value) if value.isascii() and value.isdecimal() and len(value) < 6 else 0
