@@ -390,6 +390,12 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:file-undo", "POST", "document.write", COLLECTION, ok=302, before=_a_file),
     Row("collections:file-redo", "POST", "document.write", COLLECTION, ok=302, before=_an_undone_file),
     Row("collections:file-restore", "POST", "document.write", COLLECTION, data=_send(revision=_pk("collections.FileRevision")), ok=302),
+    Row("collections:file-search", "GET", "collection.read", COLLECTION, data=_send(q="x")),
+    Row("collections:file-structure", "GET", "collection.read", COLLECTION),
+    Row("collections:file-rules", "GET", "collection.write", COLLECTION),
+    Row("collections:file-rules", "POST", "collection.write", COLLECTION, data=_send(max_file_bytes="1", max_total_bytes="10", max_files="10"), ok=302),
+    Row("collections:git", "GET", "collection.read", COLLECTION),
+    Row("collections:git-diff", "GET", "collection.read", COLLECTION),
     Row(
         "collections:chunks",
         "GET",
