@@ -49,6 +49,7 @@ def main() -> None:
 def measure(url: str, count: int, seconds: float) -> dict[str, Any]:
     """Upload the files, wait for their ends, check, retry what failed; return the figures."""
     import httpx2
+
     from apps.collections.ledger import ledger_agrees, ledger_count
     from apps.collections.models import Document
     from apps.collections.reconcile import ingestion_check

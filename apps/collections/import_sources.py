@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from apps.collections import files
+from apps.collections.import_scratch import import_scratch
 from apps.collections.import_settings import (
     fetch_policy,
     import_limits,
@@ -17,7 +18,13 @@ from apps.collections.import_settings import (
     paths_allowed,
 )
 from apps.collections.ingestion.sources.archives import archive_entries
-from apps.collections.ingestion.sources.base import Entry, Problem, Rules, SourceFailure
+from apps.collections.ingestion.sources.base import (
+    Entry,
+    Problem,
+    Rules,
+    SourceFailure,
+    SourceLimits,
+)
 from apps.collections.ingestion.sources.folders import folder_entries, folder_open
 from apps.collections.ingestion.sources.isolated import isolated_entries, unpacked_folder
 from apps.collections.ingestion.sources.web import Known, Unchanged, web_entries
@@ -46,7 +53,8 @@ def source_items(
     Raises:
         DomainError: it cannot be read.
     """
-    options, limits = row.options, import_limits()
+    options = row.options
+    limits = replace(import_limits(), scratch=str(import_scratch(row, stack)))
     rules = Rules(
         include=tuple(options.get("include", ())),
         exclude=tuple(options.get("exclude", ())),
@@ -66,7 +74,7 @@ def source_items(
         folder = _server_folder(row, stack)
         yield from folder_entries(folder, rules=rules, limits=limits)
     else:
-        path = _isolated_path(row, stack)
+        path = _isolated_path(row, stack, limits)
         request = (
             _git_request(options) if row.source == DocumentSource.GIT else _chroma_request(row)
         )
@@ -87,16 +95,14 @@ def _server_folder(row: Import, stack: ExitStack) -> int:
     return descriptor
 
 
-def _isolated_path(row: Import, stack: ExitStack) -> Path:
+def _isolated_path(row: Import, stack: ExitStack, limits: SourceLimits) -> Path:
     if row.options.get("path"):
         judged = _server_folder(row, stack)
         try:
             return Path(os.readlink(f"/proc/self/fd/{judged}"))  # where the judged folder is now
         except OSError:
             return Path(row.options["path"])  # a system without /proc
-    folder = tempfile.TemporaryDirectory(prefix="import-")
-    stack.enter_context(folder)
-    return unpacked_folder(files.file_path(row.file), folder, row.source, import_limits())
+    return unpacked_folder(files.file_path(row.file), Path(limits.scratch), row.source, limits)
 
 
 def _git_request(options: Mapping[str, Any]) -> dict[str, Any]:

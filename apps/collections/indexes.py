@@ -174,7 +174,7 @@ def _mark(collection: Collection, space: EmbeddingSpace | None) -> tuple[int, in
 
 
 def _take_over(row: SearchIndex) -> None:
-    """Let search use a finished index, and drop the one before it."""
+    """Let search use a finished index, and drop the one before it; a kill between leaves it retired, for the next build."""
     with transaction.atomic():
         old = list(
             SearchIndex.objects.defer("chunk_ids", "document_ids")
@@ -187,15 +187,8 @@ def _take_over(row: SearchIndex) -> None:
             )
         )
         for one in old:
-            one.status = SearchIndexStatus.FAILED  # not to be used any more; dropped below
-            one.error_message = "Replaced."
-            SearchIndex.objects.filter(
-                collection_id=row.collection_id,
-                kind=row.kind,
-                space_id=row.space_id,
-                status=SearchIndexStatus.FAILED,
-            ).exclude(pk=one.pk).delete()
-            one.save(update_fields=["status", "error_message"])
+            one.status = SearchIndexStatus.RETIRED
+            one.save(update_fields=["status"])
         row.status, row.built_at = SearchIndexStatus.READY, timezone.now()
         row.save(update_fields=["status", "built_at"])
     for one in old:
@@ -225,7 +218,7 @@ def indexes_unused_drop(ctx: BuildContext, *, collection_id: int) -> None:
     with _alone(collection, ctx.check):
         kept = [space.pk for space in spaces_written(collection)]
         for row in _rows(collection).filter(kind=Kind.HNSW).exclude(space_id__in=kept):
-            SearchIndex.objects.filter(pk=row.pk).update(status=SearchIndexStatus.FAILED)
+            SearchIndex.objects.filter(pk=row.pk).update(status=SearchIndexStatus.RETIRED)
             index_drop(row)
 
 

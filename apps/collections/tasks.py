@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.utils import timezone
 
 from apps.collections import (
@@ -13,6 +14,7 @@ from apps.collections import (
     spaces,
     summaries_again,
 )
+from apps.collections.import_scratch import import_scratch_remove
 from apps.collections.models import (
     Collection,
     Document,
@@ -62,8 +64,10 @@ def document_ingest(ctx: JobContext, *, document: int) -> None:
 def import_ended(ended: Job) -> None:
     """End the import together with a job that did not succeed, in that job's transaction."""
     is_cancelled = ended.status == JobStatus.CANCELLED
+    tenant_id, pk = ended.tenant_id, ended.payload["import_id"]
+    transaction.on_commit(lambda: import_scratch_remove(tenant_id=tenant_id, import_id=pk))
     Import.objects.filter(
-        pk=ended.payload["import_id"],
+        pk=pk,
         job_id=ended.pk,
         status__in=[ImportStatus.QUEUED, ImportStatus.RUNNING],
     ).update(

@@ -73,7 +73,7 @@ class TermFrequency(TenantModel):
 class SearchIndexStatus(models.TextChoices):
     BUILDING = "building"
     READY = "ready"
-    FAILED = "failed"
+    RETIRED = "retired", "retired (replaced or not needed any more, to be dropped)"
 
 
 class SearchIndex(TenantModel):
@@ -105,7 +105,6 @@ class SearchIndex(TenantModel):
         help_text="Chunks whose text has changed since it was built; search weighs them apart.",
     )
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
-    error_message = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
     built_at = models.DateTimeField(null=True)
 
@@ -113,6 +112,7 @@ class SearchIndex(TenantModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["collection", "kind", "space", "status"],
+                condition=~models.Q(status="retired"),
                 nulls_distinct=False,
                 name="search_index_once",
             )

@@ -24,7 +24,7 @@ from apps.collections.models import (
     TermFrequency,
 )
 from apps.collections.search.rerank_choice import reranker_problems
-from apps.collections.services.files import revisions_remove
+from apps.collections.services.file_purge import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from apps.collections.services.version import collection_reindex
 from basics.errors import Conflict, DomainError, Invalid

@@ -26,6 +26,7 @@ from apps.collections.models import (
     Import,
 )
 from apps.collections.pipeline_live import settle_later
+from apps.collections.services.file_purge import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from basics.errors import Conflict, Invalid, Missing
 from jobs.notify import notify
@@ -284,17 +285,25 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
     return row
 
 
-def document_delete(*, tenant: Tenant, actor: Actor, document: Document) -> None:
+def document_delete(
+    *, tenant: Tenant, actor: Actor, document: Document, with_history: bool = True
+) -> None:
     """Delete a document with pages, chunks, vectors, lexical rows and statistics, and its file when nothing needs it.
 
     The current version goes with all earlier ones: what is deleted answers no more, as of any time. An earlier version
     goes alone.
+
+    Args:
+        with_history: delete what the history of files keeps of it too, for good; a deletion by a file tool can be
+            undone, and leaves that.
 
     Raises:
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
     with transaction.atomic():
+        if with_history:  # the lock of who changes files, before those of documents
+            files.file_lock(f"tree:{document.collection_id}")
         versions = Document.objects.filter(tenant=tenant, pk=document.pk)
         if document.live_to is None:
             versions = Document.objects.filter(
@@ -308,6 +317,8 @@ def document_delete(*, tenant: Tenant, actor: Actor, document: Document) -> None
             raise Missing("document")
         for row in rows:
             document_remove(tenant, actor, collection, row, action="document.delete")
+        if with_history and document.live_to is None:
+            revisions_remove(tenant=tenant, collection=collection, path=document.path)
 
 
 def document_remove(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
 
 from apps.collections import files
 from apps.collections.file_rules import FileRules, is_hidden
@@ -289,7 +288,7 @@ def _carry_out(
         is_restricted = arrived is not None and arrived.is_restricted
     elif step.content is None:
         if document is not None:
-            document_delete(tenant=tenant, actor=actor, document=document)
+            document_delete(tenant=tenant, actor=actor, document=document, with_history=False)
     else:
         is_indexed = _put(
             tenant, actor, collection, step, source, of_import, must=document is not None
@@ -358,14 +357,3 @@ def _tree_follow(tenant_id: int, collection_id: int, steps: Sequence[_Step]) -> 
                     tree.write(parts, step.content)
     except (OSError, TreeRefused) as error:
         logger.warning("tree of collection %s lags behind its rows: %s", collection_id, error)
-
-
-def revisions_remove(*, tenant: Tenant, collection: Collection) -> None:
-    """Delete a collection's history of files with the bytes that no other collection's history has."""
-    rows = FileRevision.objects.filter(tenant=tenant, collection=collection)
-    blobs = {pk for pair in rows.values_list("before_id", "after_id") for pk in pair if pk}
-    rows.delete()
-    used = FileRevision.objects.filter(
-        Q(before_id=OuterRef("pk")) | Q(after_id=OuterRef("pk")), tenant=tenant
-    )
-    FileBlob.objects.filter(~Exists(used), tenant=tenant, pk__in=blobs).delete()

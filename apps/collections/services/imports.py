@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -33,6 +34,9 @@ from tenancy.services import audit_record
 
 MAX_URLS = 200
 MAX_PATTERNS = 100
+KEPT = timedelta(
+    days=7
+)  # how long the archive of an import that did not end well waits for a retry
 UPLOADED = (DocumentSource.ARCHIVE, DocumentSource.GIT, DocumentSource.CHROMA)
 ON_SERVER = (DocumentSource.FOLDER, DocumentSource.GIT, DocumentSource.CHROMA)
 SOURCES = (*UPLOADED, DocumentSource.FOLDER, DocumentSource.URL)
@@ -130,6 +134,7 @@ def import_start(
                 files.file_lock(row.file)
                 if not files.file_exists(row.file):
                     files.file_place(received, row.file)
+            _archives_forget(tenant)
             _enqueue(tenant, actor, row)
             audit_record(
                 tenant=tenant,
@@ -184,7 +189,8 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         if is_uploaded and not (locked.file and files.file_exists(locked.file)):
             raise Conflict(
                 "import_file_gone",
-                "The uploaded archive is not kept after an import that ended well. Upload it again.",
+                f"The uploaded archive is not kept after an import that ended well, and {KEPT.days} days after one that did "
+                "not. Upload it again.",
             )
         locked.status, locked.finished_at = ImportStatus.QUEUED, None
         locked.error_code = locked.error_message = ""
@@ -216,6 +222,23 @@ def document_refetch(*, tenant: Tenant, actor: Actor, document: Document) -> Imp
             urls=(document.source_url,), into="", extra={"keep_path": document.path}
         ),
     )
+
+
+def _archives_forget(tenant: Tenant) -> None:
+    """Drop the archives of imports that failed or were cancelled so long ago that nobody will retry them."""
+    ended = (ImportStatus.FAILED, ImportStatus.CANCELLED)
+    old = Import.objects.filter(
+        tenant=tenant, status__in=ended, finished_at__lt=timezone.now() - KEPT
+    ).exclude(file="")
+    for row in old.select_for_update(skip_locked=True, no_key=True):
+        key, row.file = row.file, ""
+        row.save(update_fields=["file"])
+        _file_remove_later(tenant.pk, key)
+
+
+def _file_remove_later(tenant_id: int, key: str) -> None:
+    sha256 = key.rpartition("/")[2]
+    transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
 
 
 def _enqueue(tenant: Tenant, actor: Actor, row: Import) -> None:

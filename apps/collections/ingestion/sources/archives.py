@@ -142,7 +142,9 @@ def _nested(
             f"It is an archive inside {depth + 1} others and was not opened. Import it by itself.",
         )
         return
-    with tempfile.NamedTemporaryFile(suffix=PurePosixPath(where).suffix) as copy:
+    with tempfile.NamedTemporaryFile(
+        suffix=PurePosixPath(where).suffix, dir=budget.limits.scratch or None
+    ) as copy:
         try:
             for block in archive.read(info):
                 copy.write(block)

@@ -126,6 +126,7 @@ class SourceLimits:
         max_file_bytes: unpacked, of one file.
         max_ratio: unpacked to packed bytes of an archive.
         max_depth: archives inside archives; 0 opens none.
+        scratch: folder for temporary files, "" for the system's.
     """
 
     max_entries: int = 50_000
@@ -133,6 +134,7 @@ class SourceLimits:
     max_file_bytes: int = 200_000_000
     max_ratio: int = 200
     max_depth: int = 2
+    scratch: str = ""
 
 
 @dataclass(slots=True)

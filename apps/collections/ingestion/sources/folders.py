@@ -171,7 +171,7 @@ def _file(folder: int, name: str, where: str, rules: Rules, budget: Budget) -> I
     if budget.limits.max_depth < 1:
         yield Problem(shown(where), Reason.TOO_DEEP, "It is an archive. Import it by itself.")
         return
-    with tempfile.NamedTemporaryFile() as copy:
+    with tempfile.NamedTemporaryFile(dir=budget.limits.scratch or None) as copy:
         try:
             for block in _blocks(folder, name, budget):
                 copy.write(block)

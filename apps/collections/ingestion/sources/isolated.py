@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict
@@ -75,9 +74,7 @@ def isolated_entries(
             yield Entry(str(header["entry"]), lambda blob=blob: iter([blob]))  # type: ignore[misc]
 
 
-def unpacked_folder(
-    archive: Path, into: tempfile.TemporaryDirectory[str], action: str, limits: SourceLimits
-) -> Path:
+def unpacked_folder(archive: Path, into: Path, action: str, limits: SourceLimits) -> Path:
     """Unpack what is needed of a packed repository or Chroma folder, and return where it lies.
 
     Only files of the forms that such folders have are written, under their checked names; no links, no configuration.
@@ -87,7 +84,6 @@ def unpacked_folder(
     """
     budget = Budget(limits)
     base = _base(archive, budget, action)
-    target = Path(into.name)
     with closing(members_of(archive, budget)) as members:
         for found in members.members():
             if isinstance(found, Problem):
@@ -99,7 +95,7 @@ def unpacked_folder(
             rest = inside[len(base) :]
             if not _is_wanted(rest, action):
                 continue
-            file = target / rest
+            file = into / rest
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 _write(file, members.read(info))
@@ -108,8 +104,8 @@ def unpacked_folder(
             except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
                 raise SourceFailure("archive_damaged", f"The archive has {rest} twice.") from error
     for folder in ("objects", "refs") if action == "git" else ():
-        (target / folder).mkdir(exist_ok=True)  # archives need not hold empty folders
-    return target
+        (into / folder).mkdir(exist_ok=True)  # archives need not hold empty folders
+    return into
 
 
 def _is_wanted(rest: str, action: str) -> bool:
