@@ -1,0 +1,143 @@
+"""What is deleted is gone: also the bytes that the history of files keeps, under every path the file has had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apps.collections import services
+from apps.collections.models import (
+    Chunk,
+    ChunkTerms,
+    Collection,
+    Document,
+    Embedding,
+    FileBatch,
+    FileBlob,
+    FileRevision,
+    Page,
+)
+from apps.collections.reconcile import ingestion_check
+from apps.collections.search import LEGS, search_run
+from basics.errors import Missing
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.collections.conftest import attempt
+from tests.factories import make_collection
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _scope(cast: Cast) -> Iterator[None]:
+    with tenant_scope(cast.tenant.pk):
+        yield
+
+
+def common(cast: Cast, collection: Collection) -> dict[str, Any]:
+    return {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
+
+
+def put(cast: Cast, collection: Collection, path: str, content: str) -> FileBatch:
+    batch = services.file_write(**common(cast, collection), path=path, content=content)
+    assert batch is not None
+    return batch
+
+
+def kept() -> list[str]:
+    return sorted(bytes(blob.content).decode() for blob in FileBlob.objects.all())
+
+
+def document(path: str) -> Document:
+    found: Document = Document.objects.current().get(path=path)
+    return found
+
+
+def delete(cast: Cast, path: str) -> None:
+    services.document_delete(
+        tenant=cast.tenant, actor=cast.actor("member"), document=document(path)
+    )
+
+
+def test_nothing_of_a_deleted_document_is_left_anywhere(cast: Cast, collection: Collection) -> None:
+    for text in ("The secret code is 8539.50.00.\n", "The secret code is 8413.70.20.\n"):
+        put(cast, collection, "secret.md", text)
+        attempt(document("secret.md"))
+    put(cast, collection, "other.md", "Harmless.\n")
+    delete(cast, "secret.md")
+    assert kept() == ["Harmless.\n"]
+    assert list(FileRevision.objects.values_list("path", flat=True)) == ["other.md"]
+    assert FileBatch.objects.count() == 1, "a change of which nothing is left is gone too"
+    for model in (Chunk, ChunkTerms, Embedding, Page):
+        assert model.objects.count() == 0
+    for leg in LEGS:
+        found = search_run(
+            tenant=cast.tenant, actor=cast.actor("owner"), collections=[collection],
+            query="secret code 8539.50.00", legs=(leg,),
+        )  # fmt: skip
+        assert found.hits == []
+    assert ingestion_check(tenant=cast.tenant, actor=cast.actor("owner")).findings == []
+
+
+def test_bytes_under_earlier_paths_go_too_and_those_of_others_stay(
+    cast: Cast, collection: Collection
+) -> None:
+    put(cast, collection, "a.md", "Alpha one.\n")
+    put(cast, collection, "a.md", "Alpha two.\n")
+    moved = services.file_move(**common(cast, collection), path="a.md", to="b.md")
+    put(cast, collection, "a.md", "Another file at the old place.\n")
+    put(cast, collection, "b.md", "Alpha three.\n")
+    assert len(kept()) == 4
+    delete(cast, "b.md")
+    assert kept() == ["Another file at the old place.\n"]
+    assert not FileBatch.objects.filter(pk=moved.pk).exists()
+
+
+def test_move_that_was_taken_back_leaves_nothing_either(cast: Cast, collection: Collection) -> None:
+    put(cast, collection, "a.md", "Alpha.\n")
+    batch = services.file_move(**common(cast, collection), path="a.md", to="b.md")
+    services.batch_undo(**common(cast, collection), batch=batch)
+    delete(cast, "a.md")
+    assert (kept(), FileRevision.objects.count()) == ([], 0)
+
+
+def test_same_bytes_stay_as_long_as_another_history_has_them(
+    cast: Cast, collection: Collection
+) -> None:
+    second = make_collection(cast.tenant, "Second")
+    put(cast, collection, "a.md", "The same.\n")
+    put(cast, second, "a.md", "The same.\n")
+    services.document_delete(
+        tenant=cast.tenant, actor=cast.actor("member"),
+        document=Document.objects.get(collection=collection),
+    )  # fmt: skip
+    assert kept() == ["The same.\n"]
+    services.collection_delete(tenant=cast.tenant, actor=cast.actor("owner"), collection=second)
+    assert kept() == []
+
+
+def test_file_tools_delete_so_that_it_can_be_undone(cast: Cast, collection: Collection) -> None:
+    put(cast, collection, "a.md", "Alpha.\n")
+    batch = services.file_delete(**common(cast, collection), path="a.md")
+    assert kept() == ["Alpha.\n"]
+    services.batch_undo(**common(cast, collection), batch=batch)
+    assert document("a.md").name == "a.md"
+
+
+def test_change_of_several_files_keeps_its_other_files(cast: Cast, collection: Collection) -> None:
+    edits = [
+        services.FileChange(path, text.encode(), expected="")
+        for path, text in (("a.md", "Alpha.\n"), ("b.md", "Beta.\n"))
+    ]
+    batch = services.files_change(
+        **common(cast, collection), changes=edits, action=FileBatch.Action.WRITE
+    )
+    delete(cast, "a.md")
+    assert kept() == ["Beta.\n"]
+    assert batch is not None
+    assert batch.revisions.get().path == "b.md"
+    services.batch_undo(**common(cast, collection), batch=batch)
+    with pytest.raises(Missing):
+        services.file_delete(**common(cast, collection), path="b.md")
