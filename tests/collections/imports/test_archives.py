@@ -99,6 +99,21 @@ def test_archives_inside_are_opened_to_a_limit(tmp_path: Path) -> None:
     assert read(tmp_path, data) == {"in.zip/in.zip/in.zip": "nested_too_deep"}
 
 
+def test_archives_that_multiply_inside_each_other_end_at_the_shared_budget(tmp_path: Path) -> None:
+    data = make_zip({f"{n}.md": b"x" for n in range(16)})
+    for _ in range(5):
+        data = make_zip({f"{n}.zip": data for n in range(16)})
+    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=20)  # fmt: skip
+    assert read(tmp_path, data, limits=limits)["!"] == "too_many_entries"
+
+
+def test_endless_nesting_ends_at_the_depth(tmp_path: Path) -> None:
+    data = make_zip({"page.md": b"x"})
+    for _ in range(60):
+        data = make_zip({"r/r.zip": data})
+    assert read(tmp_path, data) == {"r/r.zip/r/r.zip/r/r.zip": "nested_too_deep"}
+
+
 def test_encrypted_duplicate_and_damaged_entries_are_listed(tmp_path: Path) -> None:
     data = bytearray(make_zip({"a.md": b"secret" * 50, "b.md": b"y"}))
     at = data.find(b"PK\x01\x02")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import pickle
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +129,62 @@ def test_vectors_are_taken_over_when_they_are_of_the_collections_model(
         expected = by_id[chunk.metadata["imported"]["id"]]
         expected = expected / np.linalg.norm(expected)
         assert np.allclose(vector_of(chunk), expected, atol=1e-3)
+
+
+def test_vectors_are_taken_from_the_index_file_and_the_queue(
+    cast: Cast, collection: Collection, tmp_path: Path, embedded: list[str]
+) -> None:
+    came = chunks()
+    folder = make_chroma(tmp_path / "store", came, indexed=2)
+    row, _ = bring(cast, collection, folder, vectors_model=collection.space.model)
+    assert (row.status, embedded) == ("completed", [])
+    by_id = {chunk["id"]: chunk["vector"] for chunk in came}
+    stored = list(Chunk.objects.filter(collection=collection))
+    assert len(stored) == 3
+    for chunk in stored:
+        expected = by_id[chunk.metadata["imported"]["id"]]
+        assert np.allclose(vector_of(chunk), expected / np.linalg.norm(expected), atol=1e-3)
+
+
+class _Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch /tmp/groundwork-was-here",)
+
+
+def _spoil_pickle(index: Path) -> None:
+    (index / "index_metadata.pickle").write_bytes(pickle.dumps(_Evil()))
+
+
+def _spoil_header(index: Path) -> None:
+    (index / "header.bin").write_bytes(struct.pack("<i6Qi", 1, 0, 9, 9, 2**60, 2**59, 0, 0))
+
+
+def _spoil_count(index: Path) -> None:
+    raw = bytearray((index / "header.bin").read_bytes())
+    raw[20:28] = struct.pack("<Q", 2**40)
+    (index / "header.bin").write_bytes(bytes(raw))
+
+
+def _cut(index: Path) -> None:
+    (index / "header.bin").write_bytes(b"\x01")
+
+
+def _link(index: Path) -> None:
+    (index / "data_level0.bin").unlink()
+    (index / "data_level0.bin").symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("spoil", [_spoil_pickle, _spoil_header, _spoil_count, _cut, _link])
+def test_damaged_or_hostile_index_file_is_refused_by_name(
+    cast: Cast, collection: Collection, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    folder = make_chroma(tmp_path / "store", chunks(), indexed=2)
+    spoil(folder / "segment-vector")
+    row = run(start(cast, collection, "chroma", path=str(folder), vectors_model=collection.space.model))  # fmt: skip
+    assert (row.status, row.error_code) == ("failed", "chroma_damaged")
+    assert not Path("/tmp/groundwork-was-here").exists()
+    row, documents = bring(cast, collection, folder)
+    assert (row.status, {d.status for d in documents}) == ("completed", {"ready"})
 
 
 def test_chunks_are_embedded_anew_when_the_vectors_have_another_length(
