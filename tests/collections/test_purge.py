@@ -51,7 +51,7 @@ def kept() -> list[str]:
 
 
 def document(path: str) -> Document:
-    found: Document = Document.objects.current().get(path=path)
+    found: Document = Document.objects.filter(path=path).order_by("version").reverse()[0]
     return found
 
 

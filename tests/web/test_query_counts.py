@@ -26,7 +26,19 @@ COUNTS: dict[str, int] = json.loads(BASELINE.read_text())
 MANY = 12
 COLLECTION_PAGES = {
     f"collections:{page}"
-    for page in ("detail", "chunks", "search", "settings", "files", "file-history")
+    for page in (
+        "detail",
+        "chunks",
+        "search",
+        "settings",
+        "files",
+        "file-history",
+        "file-search",
+        "file-structure",
+        "file-rules",
+        "imports",
+        "check",
+    )
 }
 COLLECTION_LISTS = {"api:chunks-list", "api:chunks-reader"}
 
