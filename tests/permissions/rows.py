@@ -426,6 +426,7 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:document-access", "POST", "collection.delete", DOCUMENT, data=_send(is_restricted="false"), ok=302),
     Row("collections:document-restore", "POST", "document.write", DOCUMENT, before=_live(False), ok=302),
     Row("collections:document-reindex", "POST", "document.write", DOCUMENT, before=_live(True), ok=302),
+    Row("collections:document-summarise", "POST", "document.write", DOCUMENT, ok=302),
     Row("collections:document-move", "POST", "document.write", DOCUMENT, data=_send(path="a/b.txt"), ok=302),
     Row("collections:document", "GET", "collection.read", DOCUMENT),
     # The page is there; that this document has no picture of it is told only to who may know of the document.
