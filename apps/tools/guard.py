@@ -73,7 +73,7 @@ class Guard:
             self._subject,
             scope={pk: name for pk, name in self._scope.items() if pk in collections},
             entries=self._entries,
-            may_run=self._may_run,
+            can=self._can,
             clock=self._clock,
         )
 
