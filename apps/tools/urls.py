@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from apps.tools import views, views_access, views_grants, views_permissions
+from apps.tools import views, views_access, views_grants, views_permissions, views_try
 
 app_name = "tools"
 _TOOL = "catalog/<str:name>/"
 urlpatterns = [
     path("", views.catalog, name="catalog"),
-    path(_TOOL, views.tool, name="tool"),
+    path(_TOOL, views_try.tool, name="tool"),
+    path(f"{_TOOL}try/", views_try.tool_try, name="tool-try"),
     path(f"{_TOOL}switch/", views.switch, name="tool-switch"),
     path(f"{_TOOL}edit/", views.edit, name="tool-edit"),
     path("permissions/", views_permissions.permissions, name="permissions"),

@@ -46,14 +46,6 @@ def catalog(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     return render(request, name, context)
 
 
-@require_GET
-@allowed("tool.run")
-def tool(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
-    """Show one tool."""
-    listed = catalog_get(actor=request.actor, name=name)
-    return render(request, "tools/tool.html", {"tab": "catalog", "listed": listed})
-
-
 @require_POST
 @allowed("tool.manage")
 def switch(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:

@@ -347,6 +347,7 @@ PORTAL: tuple[Row, ...] = (
     Row("tools:calls-file", action="run.read"),
     Row("tools:call", action="run.read", ids=CALL),
     Row("tools:tool", action="tool.run", fixed=A_TOOL),
+    Row("tools:tool-try", "POST", "tool.run", fixed=A_TOOL, data=_send(do="check", **{"/expression": "6*7"})),
     Row("tools:tool-switch", "POST", "tool.manage", fixed=A_TOOL, data=_send(is_enabled="false"), ok=302),
     Row("tools:tool-edit", action="tool.manage", fixed=A_TOOL),
     Row("tools:tool-edit", "POST", "tool.manage", fixed=A_TOOL, data=_send(title="Sums"), ok=302),
