@@ -25,7 +25,7 @@ from apps.tools.source_selectors import contract_test_list, version_list
 from apps.tools.subjects import subjects_read
 from apps.tools.wording import grant_sentence
 from basics.errors import Invalid
-from runs.models import ToolCall as Call
+from runs.call_log import CallChoice, call_log
 from tenancy.models import AuditEvent
 from toolloop.messages import ToolCall
 from web.requests import TenantRequest, allowed
@@ -168,14 +168,12 @@ def _try_context(
 def _page(request: TenantRequest, listed: Listed) -> dict[str, Any]:
     """Return what the page says about a tool beside the form."""
     actor, name = request.actor, listed.name
-    calls = Call.objects.visible_to(actor).filter(name=name).select_related("run__user")
-    if not actor.can("tool.manage"):
-        calls = calls.filter(run__user=request.user)
+    calls = call_log(actor=actor, choice=CallChoice(tool=name)).select_related("run__user")
     context = {
         "tab": "catalog",
         "schema": SchemaForm(listed.tool.parameters).field,
         "raw_schema": _pretty(dict(listed.tool.parameters)),
-        "calls": list(calls.order_by("-started_at")[:_RECENT]),
+        "calls": list(calls[:_RECENT]),
     }
     if not actor.can("tool.manage"):
         return context
