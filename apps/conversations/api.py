@@ -18,8 +18,6 @@ from apps.conversations.api_shapes import (
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
-    DecisionInput,
-    DecisionOutput,
     ModelOutput,
     RetryInput,
     RunOutput,
@@ -27,8 +25,10 @@ from apps.conversations.api_shapes import (
     TurnOutput,
 )
 from apps.conversations.models import Conversation, Turn
+from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from runs import services as run_services
+from runs.approvals import approval_get
 from runs.selectors import decision_pages, run_get
 from runs.stream import EVENT_STREAM, event_frames, position_of
 from toolloop.deferred import Decision
@@ -206,11 +206,11 @@ class DecisionView(TenantAPIView):
     def post(self, request: Request, pk: int, decision_pk: int) -> Response:
         """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
         values = _valid(DecisionInput, request.data)
-        run = run_get(actor=self.actor, pk=pk)
+        waiting = approval_get(actor=self.actor, pk=decision_pk, run_id=pk)
         row = services.call_decide(
             tenant=self.tenant,
             actor=self.actor,
-            run=run,
+            run=waiting.run,
             decision_id=decision_pk,
             decision=Decision(
                 values["decision"],

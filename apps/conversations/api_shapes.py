@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from apps.conversations.models import Message, Turn
 from apps.conversations.services import MAX_TEXT
-from runs.models import DecisionStatus, PendingDecision, RunStatus
+from runs.models import RunStatus
 
 _BIGINT = 2**63 - 1
 
@@ -120,40 +120,6 @@ class RunOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Run"
-
-
-class DecisionInput(serializers.Serializer[Any]):
-    decision = serializers.ChoiceField(choices=["approve", "reject", "answer"])
-    arguments = serializers.DictField(
-        required=False, allow_null=True, default=None, help_text="With approve: run the call with these instead. They are checked like the model's own."
-    )  # fmt: skip
-    reason = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=4000, help_text="With reject: what the model reads."
-    )  # fmt: skip
-    answer = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=200_000, help_text="With answer: the result of the call."
-    )  # fmt: skip
-
-
-class DecisionOutput(serializers.Serializer[PendingDecision]):
-    id = serializers.IntegerField()
-    run_id = serializers.IntegerField()
-    step = serializers.IntegerField()
-    call_id = serializers.CharField()
-    name = serializers.CharField(help_text="The tool.")
-    arguments = serializers.JSONField(help_text="As the model wrote them.")
-    kind = serializers.ChoiceField(choices=PendingDecision.Kind.choices)
-    reason = serializers.CharField(help_text="What the tool says to who decides.")
-    status = serializers.ChoiceField(choices=DecisionStatus.choices)
-    edited_arguments = serializers.JSONField(allow_null=True)
-    decision_reason = serializers.CharField()
-    decided_by_id = serializers.IntegerField(allow_null=True)
-    decided_at = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField()
-
-    class Meta:
-        ref_name = "Decision"
 
 
 class PriceTierOutput(serializers.Serializer[Any]):

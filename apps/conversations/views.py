@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -26,7 +25,7 @@ from runs.providers import EXTRACTIVE
 from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
 from tenancy.models import Tenant
-from toolloop.deferred import Decision
+from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
 
 
@@ -127,7 +126,7 @@ def run_decide(
         actor=request.actor,
         run=turn.run,
         decision_id=decision_pk,
-        decision=_decision(request),
+        decision=decision_read(request.POST),
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
@@ -282,29 +281,6 @@ def _client_id(request: HttpRequest) -> uuid.UUID:
             "client_id_invalid",
             "The message came without its id. Reload the page and send it again.",
         ) from None
-
-
-def _decision(request: HttpRequest) -> Decision:
-    """Return what a card says: only the button that was pressed counts."""
-    kind, fields = request.POST.get("decision", ""), request.POST
-    if kind == "reject":
-        return Decision("reject", reason=fields.get("reason", ""))
-    if kind == "answer":
-        return Decision("answer", content=fields.get("answer", ""))
-    if kind != "approve":
-        raise Invalid("decision_invalid", "Press one of the buttons: approve, reject or answer.")
-    text = fields.get("arguments", "").strip()
-    if not text:
-        return Decision("approve")
-    try:
-        arguments = json.loads(text)
-    except ValueError as error:
-        raise Invalid(
-            "decision_invalid", f"The arguments are not JSON: {error}. Correct them, then approve."
-        ) from error
-    if not isinstance(arguments, dict):
-        raise Invalid("decision_invalid", "The arguments must be one JSON object.")
-    return Decision("approve", arguments=arguments)
 
 
 def _collections(request: HttpRequest) -> list[int]:

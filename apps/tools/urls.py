@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from apps.tools import views, views_access, views_grants, views_permissions, views_try
+from apps.tools import (
+    approval_views,
+    views,
+    views_access,
+    views_grants,
+    views_permissions,
+    views_try,
+)
 
 app_name = "tools"
 _TOOL = "catalog/<str:name>/"
@@ -26,5 +33,11 @@ urlpatterns = [
         "permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"
     ),
     path("access/", views_access.access, name="access"),
+    path("approvals/", approval_views.approvals, name="approvals"),
+    path("approvals/stream/", approval_views.stream, name="approvals-stream"),
+    path("approvals/approve/", approval_views.approve_many, name="approvals-approve"),
+    path("approvals/<int:pk>/", approval_views.approval, name="approval"),
+    path("approvals/<int:pk>/decide/", approval_views.decide, name="approval-decide"),
+    path("approvals/<int:pk>/hand-over/", approval_views.hand_over, name="approval-hand-over"),
     path("", include("apps.tools.log_urls")),
 ]

@@ -33,7 +33,7 @@ def approval_list(*, actor: Actor, box: str = "all", tool: str = "") -> QuerySet
             ``decided`` are over, ``all`` is whatever the actor may see.
         tool: only those about this tool.
     """
-    actor.require("tool.run")
+    actor.require("run.read")
     boxes: dict[str, Callable[[], Q]] = {
         "to_decide": lambda: open_decisions() & decidable(actor),
         "waiting": lambda: open_decisions() & Q(run__user_id=actor.user_id) & ~decidable(actor),
@@ -56,7 +56,7 @@ def approval_get(*, actor: Actor, pk: int, **where: Any) -> PendingDecision:
 
 def approval_count(*, actor: Actor) -> int:
     """Return how many decisions wait for the actor, in one query."""
-    if actor.user_id is None or not actor.can("tool.run"):
+    if actor.user_id is None or not actor.can("run.read"):
         return 0
     rows = PendingDecision.objects.visible_to(actor).filter(open_decisions(), decidable(actor))
     return int(rows.count())

@@ -83,4 +83,4 @@ def decision_pages(*, actor: Actor, run: Run) -> QuerySet[PendingDecision]:
     """Return everything that one of the actor's own runs has waited for, the newest first."""
     own = run_get(actor=actor, pk=run.pk)
     rows: QuerySet[PendingDecision] = PendingDecision.objects.visible_to(actor).filter(run=own)
-    return rows.order_by("-pk")
+    return rows.select_related("run").order_by("-pk")

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from runs.approvals import approval_count
 from tenancy.selectors import membership_list
 
 _NAV = {"conversations": "chat", "collections": "collections", "tools": "tools"}
@@ -15,16 +16,18 @@ _NAV = {"conversations": "chat", "collections": "collections", "tools": "tools"}
 def shell(request: HttpRequest) -> dict[str, Any]:
     """Return tenant, membership, actor, memberships (read only when a template looks) and the current section."""
     user: Any = getattr(request, "user", None)
+    actor = getattr(request, "actor", None)
     match = request.resolver_match
     namespace = match.namespace if match else ""
     name = match.url_name or "" if match else ""
     return {
         "tenant": getattr(request, "tenant", None),
         "membership": getattr(request, "membership", None),
-        "actor": getattr(request, "actor", None),
+        "actor": actor,
         "memberships": SimpleLazyObject(
             lambda: membership_list(user=user) if user and user.is_authenticated else []
         ),
+        "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": _NAV.get(namespace, "settings" if name.startswith("settings-") else ""),
         "request_id": getattr(request, "request_id", ""),
     }

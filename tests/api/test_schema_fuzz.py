@@ -39,6 +39,7 @@ NOT_BY_CHANCE = {
     "POST /api/v1/webhooks": "an address that may be called",
     "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
     "POST /api/v1/runs/{id}/decisions/{decision_pk}": "a run must wait for the decision",
+    "POST /api/v1/approvals/{id}/hand-over": "names another member, and a decision that waits",
     "POST /api/v1/collections/{id}/swaps": "names an embedder",
     "POST /api/v1/swaps/{id}": "a swap must be in the state for it",
     "PUT /api/v1/document-types": "a set of rules",

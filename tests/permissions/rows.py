@@ -40,6 +40,7 @@ DECISION = {
     "decision_pk": "runs.PendingDecision",
 }
 CALL = {"pk": "runs.ToolCall"}
+APPROVAL = {"pk": "runs.PendingDecision"}
 WEBHOOK = {"pk": "webhooks.Webhook"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
 A_TOOL = {"name": "calculate"}
@@ -111,6 +112,10 @@ def _turn(is_active: bool, status: str) -> Callable[[Side, str], None]:
             )
 
     return change
+
+
+def _somebody_else(side: Side, role: str) -> int:
+    return int(side.user("viewer" if role != "viewer" else "member").pk)
 
 
 def _parked(side: Side, role: str) -> None:
@@ -426,6 +431,12 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:document-describe", "POST", "document.write", DOCUMENT, data=_send(tags="a, b"), ok=302),
     Row("collections:document-access", "POST", "collection.delete", DOCUMENT, data=_send(is_restricted="false"), ok=302),
     Row("collections:document-restore", "POST", "document.write", DOCUMENT, before=_live(False), ok=302),
+    Row("tools:approvals", action="run.read"),
+    Row("tools:approvals-stream", action="run.read", is_stream=True),
+    Row("tools:approvals-approve", "POST", "conversation.write", data=_send(approval=_pk("runs.PendingDecision")), before=_parked, ok=302),
+    Row("tools:approval", action="run.read", ids=APPROVAL, before=_parked),
+    Row("tools:approval-decide", "POST", "conversation.write", APPROVAL, data=_send(decision="approve"), before=_parked, ok=302),
+    Row("tools:approval-hand-over", "POST", "conversation.write", APPROVAL, data=_send(to=_somebody_else), before=_parked, ok=302),
     Row("collections:document-reindex", "POST", "document.write", DOCUMENT, before=_live(True), ok=302),
     Row("collections:document-summarise", "POST", "document.write", DOCUMENT, ok=302),
     Row("collections:document-move", "POST", "document.write", DOCUMENT, data=_send(path="a/b.txt"), ok=302),
@@ -560,6 +571,8 @@ API: tuple[Row, ...] = (
     Row("api:turns-retry", "POST", "conversation.write", TURN, before=_turn(False, "failed"), also=TALK),
     Row("api:runs-detail", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:runs-stop", "POST", "conversation.write", {"pk": "runs.Run"}, before=_turn(True, "running"), ok=202, also=("run.read", *TALK)),
+    Row("api:approvals-list", action="run.read"),
+    Row("api:approvals-hand-over", "POST", "conversation.write", APPROVAL, data=_send(to=_somebody_else), before=_parked, also=("run.read",)),
     Row("api:decisions-list", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:decisions-detail", "POST", "conversation.write", API_DECISION, data=_send(decision="reject"), before=_parked, also=("run.read", *TALK)),
     Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed"), is_stream=True),

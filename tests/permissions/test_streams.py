@@ -83,7 +83,8 @@ async def test_stream_opens_for_the_lowest_right(row: Row):
 @pytest.mark.parametrize("row", STREAMS, ids=str)
 async def test_stream_of_another_workspace_does_not_exist(row: Row):
     mine, theirs = await sides()
-    assert (await fetch(row, mine, theirs)).status_code == 404
+    if row.ids:
+        assert (await fetch(row, mine, theirs)).status_code == 404
     if row in PAGES:
         for ids in (mine, theirs):
             response = await fetch(row, mine, ids, slug=theirs.tenant.slug)

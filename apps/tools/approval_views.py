@@ -1,0 +1,232 @@
+"""The inbox of approvals, under /t/<slug>/tools/approvals: what waits for the reader, for others, and what was decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+from urllib.parse import urlencode
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    QueryDict,
+    StreamingHttpResponse,
+)
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from basics.errors import Conflict, DomainError, Invalid
+from runs.approvals import approval_count, approval_get, approval_list, open_decisions
+from runs.argument_changes import argument_changes
+from runs.deciders import APPROVALS, approver_labels, decidable, heirs
+from runs.models import PendingDecision
+from runs.services import call_decide, call_hand_over
+from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
+from tenancy.actors import Actor
+from tenancy.models import Membership, Tenant
+from tenancy.scope import tenant_scope
+from tenancy.selectors import user_actor
+from toolloop.deferred import Decision
+from web.decision_form import decision_read
+from web.requests import TenantRequest, allowed
+from web.views.members import posted_id
+
+BOXES = {"to_decide": "To decide", "waiting": "Waiting for others", "decided": "Decided"}
+PER_PAGE = 25
+MAX_BULK = 100
+
+
+@never_cache
+@require_GET
+@allowed("run.read")
+def approvals(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List one box of the inbox."""
+    return render(request, "tools/approvals.html", _box(request.tenant, request.actor, request.GET))
+
+
+async def stream(request: HttpRequest, tenant_slug: str) -> HttpResponseBase:
+    """Stream a box of the inbox as it is now, each time something begins or ceases to wait."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    tenant: Tenant = request.tenant  # type: ignore[attr-defined]
+    actor: Actor = request.actor  # type: ignore[attr-defined]
+    actor.require("run.read")
+    response = StreamingHttpResponse(_frames(tenant, actor, request.GET), content_type=EVENT_STREAM)
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _frames(tenant: Tenant, actor: Actor, query: QueryDict) -> AsyncGenerator[bytes, None]:
+    seq, shown = 0, None
+    with tenant_scope(tenant.pk):  # the middleware's scope ended with the view
+        async with hub.subscribe(tenant.pk, APPROVALS) as waker:
+            yield HELLO
+            while True:
+                html = await sync_to_async(_drawn)(tenant, actor, query)
+                if html is None:
+                    yield frame("signed out", seq=seq, event="end")
+                    return
+                if html != shown:
+                    shown, seq = html, seq + 1
+                    yield frame(
+                        f'<hx-partial hx-target="#approvals" hx-swap="innerMorph">{html}</hx-partial>',
+                        seq=seq,
+                    )
+                while not await waker.wait(HEARTBEAT_S):
+                    yield HEARTBEAT
+
+
+def _drawn(tenant: Tenant, actor: Actor, query: QueryDict) -> str | None:
+    """Return the box with the rights of this moment, None for somebody who has left."""
+    with tenant_scope(tenant.pk):
+        found = Membership.objects.select_related("user").filter(
+            tenant=tenant, user_id=actor.user_id or 0, user__is_active=True
+        )
+        membership = found.first()
+        if membership is None:
+            return None
+        now = user_actor(membership)
+        context = _box(tenant, now, query) | {"tenant": tenant, "actor": now}
+        return render_to_string("tools/_approvals.html", context)
+
+
+def _box(tenant: Tenant, actor: Actor, query: QueryDict) -> dict[str, Any]:
+    box = query.get("box", "")
+    box = box if box in BOXES else "to_decide"
+    page = Paginator(approval_list(actor=actor, box=box), PER_PAGE).get_page(query.get("page"))
+    rows = list(page.object_list)
+    return {
+        "tab": "approvals",
+        "box": box,
+        "boxes": BOXES,
+        "to_decide": approval_count(actor=actor),
+        "approvals": [
+            _shown(row, label) for row, label in zip(rows, approver_labels(rows), strict=True)
+        ],
+        "page_obj": page,
+        "query": urlencode({"box": box}),
+    }
+
+
+def _shown(row: PendingDecision, label: str) -> dict[str, Any]:
+    return {
+        "row": row,
+        "approver": label,
+        "arguments": _text(row.arguments, indent=2),
+        "line": _text(row.arguments)[:200],
+        "changes": argument_changes(row.arguments, row.edited_arguments),
+        "conversation": row.run.request.get("conversation"),
+    }
+
+
+def _text(value: Any, indent: int | None = None) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, indent=indent, ensure_ascii=False)
+
+
+@never_cache
+@require_GET
+@allowed("run.read")
+def approval(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show one call, with what can be done about it."""
+    return _page(request, approval_get(actor=request.actor, pk=pk))
+
+
+def _page(request: TenantRequest, row: PendingDecision, problem: str = "") -> HttpResponse:
+    actor = request.actor
+    (label,) = approver_labels([row])
+    rows = PendingDecision.objects.visible_to(actor).filter(open_decisions(), pk=row.pk)
+    is_open = rows.exists()
+    can_decide = is_open and rows.filter(decidable(actor)).exists()
+    may_assign = can_decide or (is_open and actor.can("tool.manage"))
+    posted = request.POST
+    context = _shown(row, label) | {
+        "tab": "approvals",
+        "is_open": is_open,
+        "can_decide": can_decide,
+        "heirs": [m for m in heirs(row) if m.user_id != actor.user_id] if may_assign else [],
+        "problem": problem,
+        "typed": {key: posted.get(key, "") for key in ("arguments", "reason", "answer")},
+    }
+    return render(request, "tools/approval.html", context, status=422 if problem else 200)
+
+
+@require_POST
+@allowed("conversation.write")
+def decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Approve, reject or answer a call; what was typed is kept when it does not fit."""
+    row = approval_get(actor=request.actor, pk=pk)
+    try:
+        done = call_decide(
+            tenant=request.tenant,
+            actor=request.actor,
+            run=row.run,
+            decision_id=pk,
+            decision=decision_read(request.POST),
+        )
+    except Invalid as error:
+        return _page(request, row, error.message)
+    except Conflict as error:
+        messages.error(request, error.message)
+        return redirect("tools:approval", tenant_slug, pk)
+    messages.success(request, f"{done.name} is {done.get_status_display()}.")
+    return redirect("tools:approvals", tenant_slug)
+
+
+@require_POST
+@allowed("conversation.write")
+def hand_over(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Hand a decision over to another member."""
+    row = approval_get(actor=request.actor, pk=pk)
+    try:
+        done = call_hand_over(
+            tenant=request.tenant,
+            actor=request.actor,
+            run=row.run,
+            decision_id=pk,
+            to=posted_id(request, "to"),
+        )
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{done.assigned_to} can decide about {done.name} now.")
+    return redirect("tools:approval", tenant_slug, pk)
+
+
+@require_POST
+@allowed("conversation.write")
+def approve_many(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Approve the chosen calls as they were asked for, each by itself: one that is over holds up no other."""
+    chosen = [int(v) for v in request.POST.getlist("approval") if v.isascii() and v.isdecimal() and len(v) < 19]  # fmt: skip
+    if not 0 < len(chosen) <= MAX_BULK:
+        messages.error(request, f"Choose 1 to {MAX_BULK} calls.")
+        return redirect("tools:approvals", tenant_slug)
+    approved, problems = 0, []
+    for pk in dict.fromkeys(chosen):
+        try:
+            row = approval_get(actor=request.actor, pk=pk)
+            call_decide(
+                tenant=request.tenant,
+                actor=request.actor,
+                run=row.run,
+                decision_id=pk,
+                decision=Decision("approve"),
+            )
+            approved += 1
+        except DomainError as error:
+            problems.append(error.message)
+    if approved:
+        messages.success(request, f"{approved} call{'' if approved == 1 else 's'} approved.")
+    for problem in dict.fromkeys(problems):
+        messages.error(request, problem)
+    return redirect("tools:approvals", tenant_slug)

@@ -1,0 +1,37 @@
+"""Read what a card about a waiting call says: the same form stands in the chat and in the inbox."""
+
+from __future__ import annotations
+
+import json
+
+from django.http import QueryDict
+
+from basics.errors import Invalid
+from toolloop.deferred import Decision
+
+
+def decision_read(fields: QueryDict) -> Decision:
+    """Return what a card says: only the button that was pressed counts.
+
+    Raises:
+        Invalid: no known button was pressed, or the arguments are not one JSON object.
+    """
+    kind = fields.get("decision", "")
+    if kind == "reject":
+        return Decision("reject", reason=fields.get("reason", ""))
+    if kind == "answer":
+        return Decision("answer", content=fields.get("answer", ""))
+    if kind != "approve":
+        raise Invalid("decision_invalid", "Press one of the buttons: approve, reject or answer.")
+    text = fields.get("arguments", "").strip()
+    if not text:
+        return Decision("approve")
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(
+            "decision_invalid", f"The arguments are not JSON: {error}. Correct them, then approve."
+        ) from error
+    if not isinstance(arguments, dict):
+        raise Invalid("decision_invalid", "The arguments must be one JSON object.")
+    return Decision("approve", arguments=arguments)
