@@ -14,20 +14,23 @@ from apps.conversations.citations import Source, answer_cite, passages_of
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
 from basics.errors import Missing
-from runs.models import ACTIVE
+from runs.models import ACTIVE, Run
 from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
     decided_prefetch,
     payload_list,
+    payloads_named,
     tool_calls_prefetch,
     transcript_read,
 )
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.providers.registry import ModelInfo
+from toolloop.tools.meta_tools import META_TOOLS
 
 RECENT = 15
+LOADED_TURNS = 20
 _AROUND = 600
 
 
@@ -125,6 +128,17 @@ def scope_collections(*, actor: Actor, conversation: Conversation | None) -> lis
 def scope_pks(conversation: Conversation) -> list[int]:
     """Return the ids of the chosen collections."""
     return list(conversation.scope.values_list("collection_id", flat=True))
+
+
+def tools_loaded(turn: Turn) -> list[dict[str, Any]]:
+    """Return what the turns before this one loaded from the catalog of tools and unloaded, oldest first."""
+    before = Turn.objects.filter(
+        tenant_id=turn.tenant_id,
+        conversation_id=turn.conversation_id,
+        index__range=(turn.index - LOADED_TURNS, turn.index - 1),
+    )
+    runs = Run.objects.filter(tenant_id=turn.tenant_id, pk__in=before.values("run_id"))
+    return payloads_named(runs, META_TOOLS)
 
 
 def model_list(tenant: Tenant) -> list[ModelInfo]:

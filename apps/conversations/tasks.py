@@ -12,14 +12,15 @@ from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
 from apps.conversations.services import JOB_KIND
 from apps.tools.guard import Guard
-from apps.tools.offer import offer_context, offer_tools
+from apps.tools.offer import offer_context
+from apps.tools.run_tools import run_toolset
 from apps.tools.selectors import guard_for
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
 from runs.models import ACTIVE, Run
-from runs.providers import provider_for
+from runs.providers import loop_model, provider_for
 from runs.services import run_abandon, run_execute
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
@@ -29,6 +30,7 @@ from toolloop.messages import Turn as LoopTurn
 from toolloop.messages import UserMessage
 from toolloop.providers.base import Provider
 from toolloop.providers.registry import parse_model
+from toolloop.tools import Toolset
 
 HISTORY_TURNS = 40
 
@@ -48,6 +50,7 @@ class _Prepared:
     system: str
     history: list[LoopMessage]
     guard: Guard
+    toolset: Toolset
     collections: list[int]
 
 
@@ -62,7 +65,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     await run_execute(
         ctx,
         run,
-        toolset=offer_tools(prepared.guard),
+        toolset=prepared.toolset,
         provider=prepared.provider,
         system=prepared.system,
         history=prepared.history,
@@ -103,14 +106,23 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     run: Run = turn.run
     actor = actor_now(run)
     collections = selectors.scope_collections(actor=actor, conversation=turn.conversation)
+    guard = guard_for(actor=actor, scope={c.pk: c.name for c in collections})
+    provider = provider_for(turn.tenant, run.model)
+    profile = loop_model(provider, run.model)[1]
     return _Prepared(
         tenant=turn.tenant,
         turn=turn,
         run=run,
-        provider=provider_for(turn.tenant, run.model),
+        provider=provider,
         system=tools.system_prompt(c.name for c in collections),
         history=history_of(turn),
-        guard=guard_for(actor=actor, scope={c.pk: c.name for c in collections}),
+        guard=guard,
+        toolset=run_toolset(
+            guard,
+            run,
+            native=profile is not None and profile.deferred_tools,
+            loaded=lambda: selectors.tools_loaded(turn),
+        ),
         collections=[c.pk for c in collections],
     )
 

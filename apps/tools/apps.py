@@ -10,9 +10,10 @@ class ToolsConfig(AppConfig):
         from apps.tools.bundles import bundle_register
         from apps.tools.file_bundle import FILE_BUNDLE
         from apps.tools.services import default_grants
-        from apps.tools.sources import kind_register, openapi
+        from apps.tools.sources import kind_register, openapi, plugin
         from tenancy.services.tenants import on_tenant_create
 
         bundle_register(FILE_BUNDLE)
         on_tenant_create(default_grants)
-        kind_register(openapi.KIND)
+        for kind in (openapi.KIND, plugin.PLUGIN):
+            kind_register(kind)

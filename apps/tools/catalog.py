@@ -13,6 +13,7 @@ from apps.tools.guard import Guard
 from apps.tools.models import ToolEntry, ToolGrant
 from apps.tools.policy import Decision, Effect, ToolFacts
 from apps.tools.selectors import guard_for
+from apps.tools.tenant_tools import tenant_bundles
 from basics.errors import Missing
 from tenancy.actors import Actor
 from toolloop.tools import Tool
@@ -141,7 +142,7 @@ def catalog_read(*, actor: Actor) -> list[Listed]:
     entries = {row.name: row for row in ToolEntry.objects.visible_to(actor)}
     return [
         _listed(tool, bundle, entries.get(tool.name, _PLAIN), guard, single)
-        for bundle in catalog_bundles(actor=actor)
+        for bundle in guard.bundles
         for tool in bundle.tools()
     ]
 
@@ -156,7 +157,7 @@ def catalog_get(*, actor: Actor, name: str) -> Listed:
 
 def catalog_bundles(*, actor: Actor) -> Sequence[Bundle]:
     """Return where the workspace's tools come from."""
-    return bundle_list()
+    return (*bundle_list(), *tenant_bundles(actor=actor))
 
 
 def catalog_narrow(tools: Iterable[Listed], choice: Choice) -> list[Listed]:

@@ -38,6 +38,7 @@ class Guard:
         entries: what the workspace states about tools, by name.
         can: tells whether the caller has a right.
         clock: the time with its offset, for grants that expire meanwhile.
+        bundles: all tools there are for this caller; of two with one name the first counts.
     """
 
     def __init__(
@@ -49,10 +50,20 @@ class Guard:
         entries: Mapping[str, EntryFacts],
         can: Callable[[str], bool],
         clock: Callable[[], datetime],
+        bundles: Iterable[Bundle] = (),
     ) -> None:
+        self.bundles = tuple(bundles)
         self._policy, self._subject, self._clock = policy, subject, clock
         self._scope, self._entries, self._can = dict(scope), entries, can
         self._facts: dict[str, ToolFacts] = {}
+
+    def tools(self, bundles: Iterable[Bundle] | None = None) -> list[Tool]:
+        """Return the tools of its bundles, or of some, that some call of this caller could be allowed."""
+        found: dict[str, Tool] = {}
+        for bundle in self.bundles if bundles is None else bundles:
+            for tool in self.offered(bundle.tools(), bundle):
+                found.setdefault(tool.name, tool)
+        return list(found.values())
 
     def toolset(self, tools: Iterable[Tool], bundle: Bundle) -> Toolset:
         """Return those tools that may be offered; each asks the policy again when it is called."""
@@ -75,6 +86,7 @@ class Guard:
             entries=self._entries,
             can=self._can,
             clock=self._clock,
+            bundles=self.bundles,
         )
 
     def decision(
@@ -84,13 +96,19 @@ class Guard:
         facts = self._facts.get(tool.name)
         if facts is None:
             facts = self._facts[tool.name] = bundle.facts(tool)
-        needed = ["tool.run", bundle.changes_need if tool.side_effects else ""]
+        return self.judge(facts, bundle, arguments)
+
+    def judge(
+        self, facts: ToolFacts, bundle: Bundle, arguments: Mapping[str, Any] | None = None
+    ) -> Decision:
+        """Decide as ``decision`` does, where the facts are known and the tool itself need not be made."""
+        needed = ["tool.run", bundle.changes_need if facts.side_effects else ""]
         if missing := [right for right in needed if right and not self._can(right)]:
             return Decision("deny", None, f"it needs the right “{missing[0]}”")
-        if not self._entry(tool.name).is_enabled:
+        if not self._entry(facts.name).is_enabled:
             return Decision("deny", None, "the tool is switched off in this workspace")
         now = self._clock()
-        if tool.name not in bundle.filtering or not self._scope:
+        if facts.name not in bundle.filtering or not self._scope:
             return decide_all(self._policy, self._subject, facts, self._scope, arguments, now=now)
         touched = self._named(arguments)
         open_ = [pk for pk in touched if self._is_open(facts, pk, now)]

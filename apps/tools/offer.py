@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from apps.collections.models import Collection
-from apps.tools.bundles import CallScope, bundle_list
+from apps.tools.bundles import CallScope
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from basics.errors import Missing
@@ -34,8 +34,8 @@ def offer_guard(*, actor: Actor, collections: Sequence[int] | None) -> Guard:
 
 
 def offer_tools(guard: Guard) -> Toolset:
-    """Return every tool that comes with the code and that some call of the guard's caller could be allowed."""
-    return Toolset(t for bundle in bundle_list() for t in guard.offered(bundle.tools(), bundle))
+    """Return every tool, of the code and of the workspace, that some call of the guard's caller could be allowed."""
+    return Toolset(guard.tools())
 
 
 def offer_context(
@@ -49,4 +49,4 @@ def offer_context(
     """Return what those tools expect in ``ToolContext.data``."""
     only = None if collections is None else frozenset(collections)
     scope = CallScope(tenant, run, in_db, guard, only)
-    return {k: v for bundle in bundle_list() for k, v in bundle.context(scope).items()}
+    return {k: v for bundle in guard.bundles for k, v in bundle.context(scope).items()}

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from apps.tools.bundles import bundle_list
 from apps.tools.guard import EntryFacts, Guard
 from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Grant, Policy, Subject, policy_compile
+from apps.tools.tenant_tools import tenant_bundles
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.selectors import role_of
@@ -58,7 +60,7 @@ def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
 
 
 def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
-    """Return the policy as it concerns one caller; at most four queries, however many tools and grants there are.
+    """Return the policy as it concerns one caller; at most five queries, however many tools and grants there are.
 
     Args:
         scope: collections that the calls are about: id -> name.
@@ -77,6 +79,7 @@ def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
         },
         can=actor.can,
         clock=timezone.now,
+        bundles=(*bundle_list(), *tenant_bundles(actor=actor)),
     )
 
 

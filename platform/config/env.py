@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -88,6 +90,23 @@ def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
+def _optional_path(text: str) -> Path | None:
+    return _path(text) if text.strip() else None
+
+
+def _commands(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, _, line = part.partition("=")
+        words = shlex.split(line)
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name.strip()) or not words:
+            raise ValueError(
+                "expected name=program and arguments, one after another with ; between"
+            )
+        found[name.strip()] = words
+    return found
+
+
 VARIABLES: dict[str, Variable] = {
     v.name: v
     for v in (
@@ -111,6 +130,8 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", _positive),
         Variable("GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", _positive),
         Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.", "", _networks),
+        Variable("GROUNDWORK_PLUGIN_DIR", "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.", "", _optional_path),
+        Variable("GROUNDWORK_MCP_COMMANDS", "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.", "", _commands),
         Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", str),
         Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -9,7 +10,15 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 from basics.errors import Missing
-from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, ToolCall
+from runs.models import (
+    DecisionStatus,
+    PendingDecision,
+    Run,
+    RunEvent,
+    RunStatus,
+    ToolCall,
+    ToolCallStatus,
+)
 from runs.transcript import Transcript, transcript_of
 from tenancy.actors import Actor
 
@@ -52,6 +61,13 @@ def payload_list(run: Run) -> list[object]:
     """Return the payloads of a run's tool calls, oldest first."""
     rows = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, payload__isnull=False)
     return list(rows.order_by("pk").values_list("payload", flat=True))
+
+
+def payloads_named(runs: QuerySet[Run], names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the payloads of those calls of some runs that succeeded and have one of these names, oldest first."""
+    rows = ToolCall.objects.filter(run__in=runs, name__in=names, status=ToolCallStatus.SUCCEEDED)
+    payloads = rows.order_by("run_id", "step", "pk").values_list("payload", flat=True)
+    return [payload for payload in payloads if isinstance(payload, dict)]
 
 
 def run_get(*, actor: Actor, pk: int) -> Run:

@@ -116,6 +116,7 @@ async def run_execute(
                 # Voids half a turn, and makes any late write of the worker before us miss.
                 recorder.add(STEP_RESET, {"step": len(start.turns)})
                 await recorder.flush()
+                toolset.restore(start.history)
             journal = RunJournal(
                 recorder,
                 start.rows,

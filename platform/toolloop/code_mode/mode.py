@@ -66,6 +66,8 @@ class CodeMode:
             approval or is answered from outside.
         binding: whose programs these are (tenant, run): a paused one goes on under the same binding only.
         backend: the sandbox; pydantic-monty by default.
+        described: spell out every tool as a function in what the model reads. Without, the model must see the tools
+            beside ``execute_tools``, and is told that programs call them by the same names.
 
     Raises:
         ConfigurationError: two tools of one name, or no ``state_key`` where one is needed.
@@ -85,6 +87,7 @@ class CodeMode:
         state_key: bytes = b"",
         binding: str = "",
         backend: SandboxBackend | None = None,
+        described: bool = True,
     ) -> None:
         self._original = tuple(tools)
         if any(tool.name == TOOL_NAME for tool in self._original):
@@ -102,11 +105,13 @@ class CodeMode:
             "state_key": state_key,
             "binding": binding,
             "backend": backend,
+            "described": described,
         }
         self._tools = Toolset(declaring(tool, declared_errors) for tool in self._original)
         self._preamble = prompts.PREAMBLE if preamble is None else preamble
         self._postamble = prompts.POSTAMBLE if postamble is None else postamble
         self._chaining, self._schemas = assist_tool_chaining, return_schemas or {}
+        self._described = described
         self._limits, self._run_limits = limits, run_limits
         self._key, self._binding = state_key, binding
         self._backend = MontyBackend() if backend is None else backend
@@ -328,8 +333,9 @@ class CodeMode:
     def tool_prompt(self) -> str:
         """Return the description of ``execute_tools``: the functions and the rules."""
         return (
-            "Run a Python program that calls the functions below, and read what it prints and the value of its last "
-            "expression. Prefer one program over many calls: loop, filter and combine results in it.\n\n"
+            f"Run a Python program that calls {'the functions below' if self._described else 'your other tools'}, and "
+            "read what it prints and the value of its last expression. Prefer one program over many calls: loop, filter "
+            "and combine results in it.\n\n"
             f"{self._functions()}\n\n{prompts.environment()}"
         )
 
@@ -340,6 +346,8 @@ class CodeMode:
     # Inside
 
     def _functions(self) -> str:
+        if not self._described:
+            return prompts.BESIDE
         return prompts.functions_text(
             self._tools, chaining=self._chaining, return_schemas=self._schemas
         )

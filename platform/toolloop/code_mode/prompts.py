@@ -22,6 +22,10 @@ POSTAMBLE = (
     "Reply with one complete program in a ```python block. You then read its output and may write another one. A reply "
     "without a code block is your final answer."
 )
+BESIDE = (
+    "Every other tool that you have now is a function of the same name (with _ for -) that takes the tool's parameters by "
+    "name and returns the tool's result: the value where the result is JSON, else text."
+)
 _TYPES = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list",
     "object": "dict",

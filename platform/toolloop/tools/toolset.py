@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from toolloop.messages import Message
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.tool import Tool, ToolDefinitionError
 
@@ -69,6 +70,9 @@ class Toolset:
 
     def call_ended(self, name: str, *, is_error: bool) -> None:
         """Take note that a call ended; toolsets that keep figures override this."""
+
+    def restore(self, history: Sequence[Message]) -> None:
+        """Take up what the calls of a history changed about the tools; toolsets that change override this."""
 
     def filtered(self, predicate: Callable[[Tool], bool]) -> Toolset:
         """Return a toolset of those tools for which ``predicate`` is true."""

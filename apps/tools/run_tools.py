@@ -1,0 +1,66 @@
+"""The toolset of a run that a model drives: all tools while they are few, else a catalog to load from; and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apps.tools.bundles import Bundle, bundle_list
+from apps.tools.guard import Guard
+from apps.tools.policy import ToolFacts
+from runs.models import Run
+from runs.sandbox import code_mode_for
+from toolloop.tools import Tool, Toolset
+from toolloop.tools.catalog import Catalog
+from toolloop.tools.dynamic import DynamicToolset
+from toolloop.tools.session import ToolSession
+from toolloop.tools.specs import spec_tokens
+
+CODE_MODE = "code_mode"
+"""Group by which programs are granted; nobody may run them unless a grant says so."""
+PROGRAMS = Bundle(CODE_MODE, tuple)
+SHOWN_TOOLS, SHOWN_TOKENS = 40, 12_000
+"""Up to so many tools of its own, with declarations of so many estimated tokens, are shown to a model at once."""
+LOADED_TOOLS, LOADED_TOKENS = 40, 16_000
+
+
+def run_toolset(
+    guard: Guard,
+    run: Run,
+    *,
+    native: bool = False,
+    loaded: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
+) -> Toolset:
+    """Return what a run's model may call.
+
+    Tools of the code are always shown, those of the workspace as long as they are few. Where they are many, the model
+    finds them in a catalog and loads what it needs, so that its first request stays small.
+
+    Args:
+        native: the model's provider searches tools by itself.
+        loaded: gives what earlier runs of the conversation loaded and unloaded, in order: payloads of ``META_TOOLS``.
+    """
+    of_code = {bundle.name for bundle in bundle_list()}
+    core = guard.tools(b for b in guard.bundles if b.name in of_code)
+    names = {tool.name for tool in core}
+    rest = [
+        t
+        for t in guard.tools(b for b in guard.bundles if b.name not in of_code)
+        if t.name not in names
+    ]
+    if guard.judge(ToolFacts("execute_tools", CODE_MODE), PROGRAMS).effect != "deny":
+        core += _programs(guard, run, [*core, *rest])
+    if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:
+        return Toolset([*core, *rest])
+    session = ToolSession(max_tools=LOADED_TOOLS, token_budget=LOADED_TOKENS)
+    toolset = DynamicToolset(Catalog(rest), session, core, native=native)
+    for change in loaded():
+        session.unload(change.get("unloaded", ()))
+        toolset.load(change.get("loaded", ()))
+    return toolset
+
+
+def _programs(guard: Guard, run: Run, tools: list[Tool]) -> list[Tool]:
+    """Return the tool that runs programs, whose calls are calls of the run like any other."""
+    # The model sees the declarations beside it, and of a catalog those that it loads.
+    return guard.offered([code_mode_for(run, tools, described=False).tool()], PROGRAMS)
