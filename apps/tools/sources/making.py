@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apps.tools.sources.base import FoundTool, kind_get
+from apps.tools.sources.base import kind_get
+from apps.tools.sources.version_tool import version_tool
 from toolloop.tools import Tool, ToolError
 
 if TYPE_CHECKING:
@@ -26,25 +27,11 @@ def source_tools(source: ToolSource, versions: Sequence[ToolVersion]) -> list[To
 
 
 def _gone(source: ToolSource, version: ToolVersion) -> Tool:
-    found = FoundTool.from_json(version.spec)
-
     def refuse(**arguments: Any) -> None:
         raise ToolError(
-            f"{found.name} is not offered by “{source.title or source.name}” any more. Do not call it again; an admin can "
+            f"{version.tool_name} is not offered by “{source.title or source.name}” any more. Do not call it again; an admin can "
             "remove it or refresh the source.",
             severity="fatal",
         )
 
-    return Tool(
-        name=found.name,
-        description=found.description,
-        parameters=found.parameters,
-        function=refuse,
-        side_effects=found.side_effects,
-        idempotent=found.idempotent,
-        category=found.category,
-        tags=tuple(found.tags),
-        group=source.name,
-        version=str(version.number),
-        context_parameter="",
-    )
+    return version_tool(source, version, refuse, timeout_s=None)
