@@ -15,4 +15,5 @@ urlpatterns = [
         "approvals/<int:pk>/hand-over", ApprovalHandOverView.as_view(), name="approvals-hand-over"
     ),
     path("", include("apps.tools.log_api_urls")),
+    path("", include("apps.tools.source_api_urls")),
 ]

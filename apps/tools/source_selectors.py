@@ -58,9 +58,9 @@ def version_list(
     return rows.select_related("source", "decided_by").defer("source__document").order_by("tool_name", "-number")  # fmt: skip
 
 
-def version_get(*, actor: Actor, pk: int) -> ToolVersion:
-    """Return a version with its source. Raises Denied, Missing."""
-    found = version_list(actor=actor).filter(pk=pk).first()
+def version_get(*, actor: Actor, pk: int, source: int | None = None) -> ToolVersion:
+    """Return a version with its source, which must be this one if one is given. Raises Denied, Missing."""
+    found = version_list(actor=actor, source=source).filter(pk=pk).first()
     if found is None:
         raise Missing("version")
     return found

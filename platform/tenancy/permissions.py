@@ -45,7 +45,12 @@ def rank(role: str) -> int:
 
 
 # What an API key may be given. People's and keys' administration stays with people.
-KEY_SCOPES: frozenset[str] = _MEMBER | {"collection.delete", "audit.read", "webhook.manage"}
+KEY_SCOPES: frozenset[str] = _MEMBER | {
+    "collection.delete",
+    "audit.read",
+    "tool.manage",
+    "webhook.manage",
+}
 
 
 def expand_scopes(scopes: list[str]) -> frozenset[str]:

@@ -24,6 +24,7 @@ from apps.collections.models import (
 from apps.collections.services import collection_create, document_cancel, document_upload
 from apps.conversations.models import Turn
 from apps.conversations.services import conversation_create, turn_stop, turn_submit
+from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from jobs.models import ACTIVE, Job
 from runs.models import ToolCall
 from tenancy.permissions import KEY_SCOPES
@@ -123,8 +124,10 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
         rows["tool-calls"] = ToolCall.objects.create(
             tenant=cast.tenant, run_id=answered.run_id, user_id=cast.owner.user_id, step=0, call_id="c", name="look"
         ).pk  # fmt: skip
+        source, other = _source(cast), _source(cast, "other")
         return {
             "": {
+                **source,
                 "collections": first.pk,
                 "documents": document(first, text).pk,
                 "conversations": answered.conversation_id,
@@ -143,11 +146,42 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
                 "conversations": stopped.conversation_id,
                 "turn_pk": stopped.pk,
             },
+            "DELETE /api/v1/tool-sources/{id}": {
+                "tool-sources": _source(cast, "gone")["tool-sources"]
+            },
+            "DELETE /api/v1/tool-sources/{id}/credentials/{credential_pk}": other,
+            "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
             "DELETE /api/v1/conversations/{id}": {"conversations": turn().conversation_id},
         }
+
+
+def _source(cast: Cast, name: str = "shop") -> dict[str, int]:
+    """Make a source with one of each thing below it; what it calls is public in form only."""
+    shared: dict[str, Any] = {"tenant": cast.tenant}
+    row = ToolSource.objects.create(
+        **shared, kind="openapi", name=name, url="http://localhost", document="{}"
+    )
+    shared["source"] = row
+    spec = {
+        "name": f"{name}_get",
+        "description": "Get.",
+        "parameters": {"type": "object"},
+        "wire": {"method": "GET", "path": "/"},
+    }
+    version = ToolVersion.objects.create(
+        **shared, tool_name=spec["name"], number=1, spec=spec, digest="d"
+    )
+    test = ContractTest.objects.create(**shared, tool_name=spec["name"], name="One")
+    secret = ToolCredential.objects.create(**shared, placement="bearer", secret_encrypted=b"x")
+    return {
+        "tool-sources": row.pk,
+        "version_pk": version.pk,
+        "test_pk": test.pk,
+        "credential_pk": secret.pk,
+    }
 
 
 def _facts(cast: Cast, collection: Collection) -> dict[str, int]:

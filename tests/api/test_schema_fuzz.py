@@ -38,6 +38,12 @@ EXAMPLES = 15  # per operation and mode
 NOT_BY_CHANCE = {
     "POST /api/v1/webhooks": "an address that may be called",
     "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
+    "POST /api/v1/tool-sources": "a name that is free and a document, or an address that answers",
+    "PATCH /api/v1/tool-sources/{id}": "an address that may be called",
+    "PUT /api/v1/tool-sources/{id}/credentials": "a place that fits the kind of credential",
+    "PUT /api/v1/tool-sources/{id}/contract-tests": "names a tool that is there",
+    "POST /api/v1/tool-sources/{id}/versions/accept": "names a version that waits",
+    "POST /api/v1/tool-sources/{id}/versions/reject": "names a version that waits",
     "POST /api/v1/runs/{id}/decisions/{decision_pk}": "a run must wait for the decision",
     "POST /api/v1/approvals/{id}/hand-over": "names another member, and a decision that waits",
     "POST /api/v1/collections/{id}/swaps": "names an embedder",

@@ -43,6 +43,10 @@ CALL = {"pk": "runs.ToolCall"}
 APPROVAL = {"pk": "runs.PendingDecision"}
 WEBHOOK = {"pk": "webhooks.Webhook"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
+SOURCE = {"pk": "tools.ToolSource"}
+SOURCE_VERSION = {**SOURCE, "version_pk": "tools.ToolVersion"}
+SOURCE_SECRET = {**SOURCE, "credential_pk": "tools.ToolCredential"}
+SOURCE_TEST = {**SOURCE, "test_pk": "tools.ContractTest"}
 A_TOOL = {"name": "calculate"}
 READ = ("collection.read",)
 TALK = ("conversation.read", "collection.read", "search.run")
@@ -129,6 +133,22 @@ def _parked(side: Side, role: str) -> None:
         run.save()
         waiting.expires_at = timezone.now() + timedelta(hours=1)
         waiting.save()
+
+
+def _addressed(side: Side, role: str) -> None:
+    """The source has an address, which a credential belongs to."""
+    row = side.row("tools.ToolSource", role)
+    row.url = "https://api.example.org"
+    with platform_scope():
+        row.save()
+
+
+def _tested(side: Side, role: str) -> None:
+    """The test is about a tool that has a version; its call fails, for it goes nowhere."""
+    test, version = side.row("tools.ContractTest", role), side.row("tools.ToolVersion", role)
+    test.tool_name, test.last_outcome = version.tool_name, ""
+    with platform_scope():
+        test.save()
 
 
 def _delivered(side: Side, role: str) -> None:
@@ -581,6 +601,23 @@ API: tuple[Row, ...] = (
     Row("api:tool-calls-list", action="run.read"),
     Row("api:tool-calls-file", action="run.read"),
     Row("api:tool-calls-read", action="run.read", ids=CALL),
+    Row("api:tool-sources-list", action="tool.manage"),
+    Row("api:tool-sources-list", "POST", "tool.manage", data=_send(kind="openapi", name="shop", document="{}"), ok=201),
+    Row("api:tool-sources-detail", "GET", "tool.manage", SOURCE),
+    Row("api:tool-sources-detail", "PATCH", "tool.manage", SOURCE, data=_send(is_enabled=False, url="", document_url="", document="{}")),
+    Row("api:tool-sources-detail", "DELETE", "tool.manage", SOURCE, ok=204),
+    Row("api:tool-sources-refresh", "POST", "tool.manage", SOURCE, ok=202),
+    Row("api:tool-versions-list", "GET", "tool.manage", SOURCE),
+    Row("api:tool-versions-detail", "GET", "tool.manage", SOURCE_VERSION),
+    Row("api:tool-versions-accept", "POST", "tool.manage", SOURCE, data=_send(versions=lambda s, r: [s.row("tools.ToolVersion", r).pk]), body_ids=404),
+    Row("api:tool-versions-reject", "POST", "tool.manage", SOURCE, data=_send(versions=lambda s, r: [s.row("tools.ToolVersion", r).pk]), body_ids=404),
+    Row("api:tool-credentials-list", "GET", "tool.manage", SOURCE),
+    Row("api:tool-credentials-list", "PUT", "tool.manage", SOURCE, data=_send(placement="bearer", secret="s3cret"), before=_addressed),
+    Row("api:tool-credentials-detail", "DELETE", "tool.manage", SOURCE_SECRET, ok=204),
+    Row("api:contract-tests-list", "GET", "tool.manage", SOURCE),
+    Row("api:contract-tests-list", "PUT", "tool.manage", SOURCE, data=_send(tool_name=lambda s, r: s.row("tools.ToolVersion", r).tool_name, name="One", arguments=lambda s, r: {})),
+    Row("api:contract-tests-detail", "DELETE", "tool.manage", SOURCE_TEST, ok=204),
+    Row("api:contract-tests-run", "POST", "tool.manage", SOURCE_TEST, before=_tested),
     Row("api:tools-execute", "POST", "tool.run", data=_send(tool_calls=_calculation)),
 )  # fmt: skip
 

@@ -124,6 +124,12 @@ class Side:
                 given["model"] = "extractive"
             if model._meta.label == "runs.ToolCall":
                 given["user_id"] = self.user(role).pk
+            if model._meta.label == "tools.ToolVersion":
+                given["spec"] = {
+                    "name": "some_tool",
+                    "description": "Does something.",
+                    "parameters": {"type": "object"},
+                }
             if model._meta.label == "tools.ToolGrant":
                 given["target"] = "some_tool"
             for field in model._meta.concrete_fields:

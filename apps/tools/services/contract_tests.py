@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.tools.models import ContractTest, ToolVersion
-from apps.tools.services.sources import invalid
+from apps.tools.services.sources import invalid, json_checked
 from apps.tools.sources import IN_DB
 from apps.tools.sources.making import source_tools
 from basics.errors import DomainError, Missing
@@ -52,6 +52,7 @@ def contract_test_set(
     name: str,
     arguments: Mapping[str, Any],
     expected: Mapping[str, Any] | None = None,
+    source: int | None = None,
 ) -> ContractTest:
     """Attach a test to a tool, or replace the one of that name.
 
@@ -59,6 +60,7 @@ def contract_test_set(
         tool_name: of a tool that has a version here.
         arguments: of the sample call.
         expected: JSON Schema of the result: of the value where it is JSON, else of its text. Empty: the call must succeed.
+        source: the tool must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; there is no such tool.
@@ -70,15 +72,15 @@ def contract_test_set(
         raise invalid("name", "A test needs a name of 1 to 80 characters.")
     if not isinstance(arguments, Mapping):
         raise invalid("arguments", "Give the call's arguments as a JSON object.")
-    schema = dict(expected or {})
+    schema = json_checked("expected", expected or {})
     try:
         schema_check(schema)
     except SchemaRefused as error:
         raise invalid("expected", f"This cannot be used: {error}.") from error
     with tenant_scope(tenant.pk):
         versions = ToolVersion.objects.filter(tenant=tenant, tool_name=tool_name)
-        source = versions.order_by("-number").values_list("source_id", flat=True).first()
-        if source is None:
+        found = versions.order_by("-number").values_list("source_id", flat=True).first()
+        if found is None or source not in (None, found):
             raise Missing("tool")
         own = ContractTest.objects.select_for_update(of=("self",)).filter(
             tenant=tenant, tool_name=tool_name
@@ -89,7 +91,7 @@ def contract_test_set(
         row, is_new = own.update_or_create(
             tenant=tenant, tool_name=tool_name, name=name,
             defaults={
-                "source_id": source, "arguments": dict(arguments), "expected": schema, "last_outcome": "",
+                "source_id": found, "arguments": json_checked("arguments", arguments), "expected": schema, "last_outcome": "",
                 "last_problem": "", "last_version": None, "last_run_at": None,
             },
         )  # fmt: skip
@@ -101,33 +103,44 @@ def contract_test_set(
 
 
 @transaction.atomic
-def contract_test_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+def contract_test_delete(
+    *, tenant: Tenant, actor: Actor, pk: int, source: int | None = None
+) -> None:
     """Remove a test.
+
+    Args:
+        source: it must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; there is none.
     """
     actor.require("tool.manage")
     with tenant_scope(tenant.pk):
-        row = _test(tenant, pk)
+        row = _test(tenant, pk, source)
         audit_record(tenant=tenant, actor=actor, action="contract_test.delete", object=row)
         row.delete()
 
 
 def contract_test_run(
-    *, tenant: Tenant, actor: Actor, pk: int, version: int | None = None
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    pk: int,
+    version: int | None = None,
+    source: int | None = None,
 ) -> ContractTest:
     """Run a test with a version of its tool; the row says how it ended. A real call: call it outside of transactions.
 
     Args:
         version: id of the version; None takes the one that waits, else the current one.
+        source: the test must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; there is no such test, or no such version of its tool.
     """
     actor.require("tool.manage")
     with tenant_scope(tenant.pk):
-        test = _test(tenant, pk)
+        test = _test(tenant, pk, source)
         versions = ToolVersion.objects.select_related("source").filter(
             tenant=tenant, tool_name=test.tool_name
         )
@@ -224,8 +237,8 @@ async def _problem(
     return text_storable("; ".join(problems))[:_MAX_PROBLEM]
 
 
-def _test(tenant: Tenant, pk: int) -> ContractTest:
+def _test(tenant: Tenant, pk: int, source: int | None) -> ContractTest:
     row: ContractTest | None = ContractTest.objects.filter(tenant=tenant, pk=pk).first()
-    if row is None:
+    if row is None or source not in (None, row.source_id):
         raise Missing("contract test")
     return row

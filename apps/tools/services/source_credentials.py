@@ -81,8 +81,11 @@ def credential_set(
 
 
 @transaction.atomic
-def credential_forget(*, tenant: Tenant, actor: Actor, pk: int) -> None:
+def credential_forget(*, tenant: Tenant, actor: Actor, pk: int, source: int | None = None) -> None:
     """Forget a credential.
+
+    Args:
+        source: it must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; there is none.
@@ -91,7 +94,7 @@ def credential_forget(*, tenant: Tenant, actor: Actor, pk: int) -> None:
     with tenant_scope(tenant.pk):
         rows = ToolCredential.objects.select_for_update(of=("self",)).select_related("source")
         row = rows.filter(tenant=tenant, pk=pk).first()
-        if row is None:
+        if row is None or source not in (None, row.source_id):
             raise Missing("credential")
         audit_record(
             tenant=tenant, actor=actor, action="tool_credential.forget", object=row, object_name=row.source.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from apps.tools.sources.http import origin
 from basics.errors import Invalid, Missing
 from jobs.models import Job
 from jobs.services import job_enqueue
+from runs.storable import json_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -24,6 +26,8 @@ JOB_KIND = "tools.source_refresh"
 MAX_SOURCES = 100
 MAX_DOCUMENT = 10_000_000
 """Characters of an OpenAPI document."""
+MAX_JSON = 50_000
+"""Characters of settings, and of a contract test's arguments."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _LINES = {"title": 120, "url": 500, "document_url": 500}
@@ -181,6 +185,19 @@ def invalid(field: str, message: str) -> Invalid:
     return Invalid("invalid", message, data={"fields": {field: [message]}})
 
 
+def json_checked(field: str, value: Any) -> dict[str, Any]:
+    """Return an object as it can be stored. Raises Invalid for anything else, and for one that is too large."""
+    if not isinstance(value, Mapping):
+        raise invalid(field, "Give an object.")
+    try:
+        size, stored = len(json.dumps(value)), json_storable(dict(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise invalid(field, "This cannot be written as JSON, or is nested too deeply.") from error
+    if size > MAX_JSON:
+        raise invalid(field, f"This has at most {MAX_JSON:,} characters.")
+    return dict(stored)
+
+
 def _enqueue(tenant: Tenant, actor: Actor, row: ToolSource, *, accept_all: bool = False) -> Job:
     return job_enqueue(
         tenant=tenant, actor=actor, kind=JOB_KIND, dedupe_key=f"source:{row.pk}",
@@ -210,8 +227,8 @@ def _fill(row: ToolSource, values: Mapping[str, Any]) -> None:
                 raise invalid(field, f"This is one line of at most {limit} characters.")
         elif field == "document" and (len(value) > MAX_DOCUMENT or "\0" in value):
             raise invalid(field, f"A document has at most {MAX_DOCUMENT:,} characters, and no NUL among them.")  # fmt: skip
-        elif field == "settings" and not isinstance(value, Mapping):
-            raise invalid(field, "Give an object.")
+        elif field == "settings":
+            value = json_checked(field, value)
         elif field == "allowed_hosts":
             value = _hosts_checked(value)
         setattr(row, field, value)

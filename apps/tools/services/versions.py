@@ -144,7 +144,12 @@ def source_failed(*, tenant: Tenant, pk: int, problem: str) -> None:
 
 
 def version_accept(
-    *, tenant: Tenant, actor: Actor, pks: Sequence[int], force: bool = False
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    pks: Sequence[int],
+    force: bool = False,
+    source: int | None = None,
 ) -> list[ToolVersion]:
     """Make versions current, after their tools' contract tests have passed with them; older ones retire.
 
@@ -154,6 +159,7 @@ def version_accept(
     Args:
         pks: ids of versions, of tools that differ.
         force: accept them although tests fail; the audit trail says so.
+        source: they must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; one is not there.
@@ -162,7 +168,7 @@ def version_accept(
     """
     actor.require("tool.manage")
     with tenant_scope(tenant.pk):
-        rows = _versions(tenant, pks)
+        rows = _versions(tenant, pks, source)
         for row in rows:
             _check_acceptable(row)
         ran = tests_execute(tenant=tenant, actor=actor, pairs=_tests_of(tenant, rows))
@@ -175,8 +181,13 @@ def version_accept(
 
 
 @transaction.atomic
-def version_reject(*, tenant: Tenant, actor: Actor, pks: Sequence[int]) -> list[ToolVersion]:
+def version_reject(
+    *, tenant: Tenant, actor: Actor, pks: Sequence[int], source: int | None = None
+) -> list[ToolVersion]:
     """Turn down versions that wait; their tools stay as they are, and a refresh does not offer the same again.
+
+    Args:
+        source: they must be of this one.
 
     Raises:
         Denied, Missing: without the right ``tool.manage``; one is not there.
@@ -184,7 +195,7 @@ def version_reject(*, tenant: Tenant, actor: Actor, pks: Sequence[int]) -> list[
     """
     actor.require("tool.manage")
     with tenant_scope(tenant.pk):
-        rows = _versions(tenant, pks, lock=True)
+        rows = _versions(tenant, pks, source, lock=True)
         for row in rows:
             if row.state != State.WAITING:
                 raise Conflict("version_not_waiting", f"{row} does not wait any more: it is {row.get_state_display()}.")  # fmt: skip
@@ -229,12 +240,16 @@ def _refusal(failed: Sequence[TestRun]) -> Conflict:
     )  # fmt: skip
 
 
-def _versions(tenant: Tenant, pks: Sequence[int], *, lock: bool = False) -> list[ToolVersion]:
+def _versions(
+    tenant: Tenant, pks: Sequence[int], source: int | None = None, *, lock: bool = False
+) -> list[ToolVersion]:
     """Return the versions of these ids, of tools that differ, in order of their names. Raises Invalid, Missing."""
     wanted = set(pks)
     if not 0 < len(wanted) <= MAX_AT_ONCE:
         raise invalid("versions", f"Name 1 to {MAX_AT_ONCE:,} versions.")
     rows = ToolVersion.objects.filter(tenant=tenant, pk__in=wanted).order_by("tool_name", "pk")
+    if source is not None:
+        rows = rows.filter(source_id=source)
     found = list(rows.select_for_update(of=("self",)) if lock else rows.select_related("source"))
     if len(found) != len(wanted):
         raise Missing("version")

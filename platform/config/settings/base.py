@@ -212,6 +212,10 @@ SPECTACULAR_SETTINGS = {
         "ImportStatus": "apps.collections.models.ImportStatus",
         "RunStatus": "runs.models.RunStatus",
         "Role": "tenancy.models.Role",
+        "ToolSourceKind": "apps.tools.models.ToolSource.Kind",
+        "ToolSourceStatus": "apps.tools.models.ToolSource.Status",
+        "ToolVersionState": "apps.tools.models.ToolVersion.State",
+        "ToolCredentialPlacement": "apps.tools.models.ToolCredential.Placement",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
