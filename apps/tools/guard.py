@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from apps.tools.bundles import Bundle
 from apps.tools.policy import Decision, Policy, Subject, ToolFacts, decide, decide_all
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.tool import Verdict
+from toolloop.tools.tool import AdmitRule, Verdict
 
 T = TypeVar("T")
 _NAMING = ("collections", "collection")
@@ -39,6 +39,7 @@ class Guard:
         can: tells whether the caller has a right.
         clock: the time with its offset, for grants that expire meanwhile.
         bundles: all tools there are for this caller; of two with one name the first counts.
+        admit: returns what counts the calls of a tool against its limits, None for a tool without any.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class Guard:
         can: Callable[[str], bool],
         clock: Callable[[], datetime],
         bundles: Iterable[Bundle] = (),
+        admit: Callable[[ToolFacts], AdmitRule | None],
     ) -> None:
         self.bundles = tuple(bundles)
         self._policy, self._subject, self._clock = policy, subject, clock
         self._scope, self._entries, self._can = dict(scope), entries, can
+        self._admit = admit
         self._facts: dict[str, ToolFacts] = {}
 
     def tools(self, bundles: Iterable[Bundle] | None = None) -> list[Tool]:
@@ -87,6 +90,7 @@ class Guard:
             can=self._can,
             clock=self._clock,
             bundles=self.bundles,
+            admit=self._admit,
         )
 
     def decision(
@@ -153,6 +157,7 @@ class Guard:
         return replace(
             tool,
             permit=permit,
+            admit=self._admit(self._facts[tool.name]),
             function=_named(tool.name, tool.function),
             description=entry.description or tool.description,
             timeout_s=tool.timeout_s if entry.timeout_s is None else entry.timeout_s,

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps.tools.bundles import bundle_list
 from apps.tools.guard import EntryFacts, Guard
+from apps.tools.limits import limits_load
 from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Grant, Policy, Subject, policy_compile
 from apps.tools.tenant_tools import tenant_bundles
@@ -80,6 +81,7 @@ def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
         can=actor.can,
         clock=timezone.now,
         bundles=(*bundle_list(), *tenant_bundles(actor=actor)),
+        admit=limits_load(actor=actor, subject=subject).rule,
     )
 
 

@@ -7,12 +7,15 @@ from apps.tools.models.catalog import (
     ToolVersion,
 )
 from apps.tools.models.grants import ToolEntry, ToolGrant, Toolkit, ToolkitMember
+from apps.tools.models.limits import ToolLimit, ToolLimitUse
 
 __all__ = [
     "ContractTest",
     "ToolCredential",
     "ToolEntry",
     "ToolGrant",
+    "ToolLimit",
+    "ToolLimitUse",
     "ToolSource",
     "ToolVersion",
     "Toolkit",

@@ -11,6 +11,7 @@ from apps.tools.services.entries import entry_delete, entry_set
 from apps.tools.services.exchange import catalog_export, catalog_import
 from apps.tools.services.grants import default_grants, grant_create, grant_delete, grants_change
 from apps.tools.services.history import state_restore
+from apps.tools.services.limits import tool_limit_remove, tool_limit_set
 from apps.tools.services.source_credentials import credential_forget, credential_set
 from apps.tools.services.sources import (
     source_create,
@@ -42,6 +43,8 @@ __all__ = [
     "source_refresh",
     "source_update",
     "state_restore",
+    "tool_limit_remove",
+    "tool_limit_set",
     "toolkit_delete",
     "toolkit_set",
     "version_accept",

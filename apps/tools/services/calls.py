@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from apps.tools.limits import LIMITED, CallsLimited
 from apps.tools.offer import offer_context, offer_guard, offer_tools
 from basics.errors import Denied, Invalid
 from jobs.blocking import BlockingThreads
@@ -86,6 +87,7 @@ def calls_execute(
         Denied: without the right ``tool.run``, or for a key that acts for nobody.
         Invalid: too many calls, or two with one id.
         Missing: a collection is not there for the actor.
+        CallsLimited: every one of them counts against a limit that is used up.
     """
     actor.require("tool.run")
     if actor.user_id is None:
@@ -121,7 +123,13 @@ def calls_execute(
     finally:
         threads.close()
     _end(run, rows, ended)
-    return Executed(run, tuple(found and found[0] for found in ended), parked)
+    results = tuple(found and found[0] for found in ended)
+    limited = [r for r in results if r is not None and r.error_code == LIMITED]
+    if len(limited) == len(calls):
+        last = max(limited, key=lambda result: result.payload["retry_after"])
+        kept = ("scope", "period", "limit", "remaining", "reset", "retry_after")
+        raise CallsLimited(last.content, {key: last.payload[key] for key in kept} | {"run": run.pk})
+    return Executed(run, results, parked)
 
 
 def _checked(

@@ -11,13 +11,13 @@ import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
-from toolloop.tools.tool import Tool, ToolContext, ToolError, ToolOutput
+from toolloop.tools.tool import CallRefused, Tool, ToolContext, ToolError, ToolOutput
 from toolloop.tools.toolset import Toolset
 from toolloop.tools.validation import problems_find
 
@@ -158,11 +158,16 @@ async def call_run(
     scope = asyncio.timeout(seconds)
     try:
         async with scope:
+            if tool.admit is not None and not mock and not _goes_on(context):
+                await run_blocking(tool.admit)
             function = functools.partial(target, **_filled(prepared, context))
             value = await run_blocking(function) if tool.blocking else function()
             if inspect.isawaitable(value):
                 value = await value
         return _result(call, value)
+    except CallRefused as error:
+        refused = error_result(call, error.code, error.message, severity=error.severity)
+        return replace(refused, payload={**refused.payload, **error.data})
     except ToolError as error:
         return error_result(
             call, "tool_error", error.message, severity=error.severity, raised=error.__cause__
@@ -181,6 +186,11 @@ async def call_run(
         # The text of an unexpected error may hold what no model should read (queries, paths): it stays in the log.
         text = f"{call.name} failed with an internal error ({type(error).__name__})."
         return error_result(call, "exception", text, severity="fatal", raised=error)
+
+
+def _goes_on(context: ToolContext) -> bool:
+    """Tell whether the tool runs again after it parked itself: it is the same call."""
+    return context.decision is not None and context.decision.state is not None
 
 
 def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:

@@ -43,6 +43,21 @@ class ToolError(ToolloopError):
         self.severity: Severity = severity
 
 
+class CallRefused(ToolError):
+    """Raise in ``Tool.admit`` to refuse a call before it runs.
+
+    Args:
+        code: the result's error code.
+        data: JSON values for the application, in the result's payload.
+    """
+
+    def __init__(
+        self, code: str, message: str, severity: Severity = "fatal", *, data: Mapping[str, Any]
+    ) -> None:
+        super().__init__(message, severity)
+        self.code, self.data = code, dict(data)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
     """What a tool returns when the model and the application need different things.
@@ -158,6 +173,7 @@ class Verdict:
 
 
 PermitRule = Callable[[Mapping[str, Any], ToolContext], Verdict]
+AdmitRule = Callable[[], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +200,8 @@ class Tool:
         needs_approval: True, or a rule over arguments and context, for calls that somebody must approve first.
         permit: the application's policy over the call's JSON arguments and context, asked before every call, wherever it
             comes from, and again after arguments were edited. "deny" stands above any approval.
+        admit: asked once for each call that is about to run, where blocking functions run; raises ``CallRefused``. Here an
+            application counts calls. Not asked in mock mode, nor again for a tool that parked itself and goes on.
         external: never run here; the run parks until the call is answered from outside.
         mock: called instead of ``function`` in mock mode, with the same arguments.
 
@@ -209,6 +227,7 @@ class Tool:
     version: str = ""
     needs_approval: ApprovalRule = False
     permit: PermitRule | None = None
+    admit: AdmitRule | None = None
     external: bool = False
     mock: Callable[..., Any] | None = None
 
