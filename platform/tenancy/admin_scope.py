@@ -48,6 +48,28 @@ def admin_actor(request: HttpRequest, tenant_id: int) -> Actor:
     return user_actor(membership)
 
 
+def page_tenant(request: HttpRequest) -> Tenant | None:
+    """Return the workspace that an admin page of its own is about: the owner's, or the one a superuser names in ``tenant``.
+
+    Returns:
+        None when a superuser has named none.
+
+    Raises:
+        Http404: there is none of that id.
+    """
+    tenant = admin_tenant(request)
+    if tenant is not None or not is_operator(request):
+        return tenant
+    named = request.POST.get("tenant") or request.GET.get("tenant") or ""
+    if not named:
+        return None
+    is_id = named.isascii() and named.isdecimal() and len(named) < 19
+    found = Tenant.objects.filter(pk=int(named)).first() if is_id else None
+    if found is None:
+        raise Http404
+    return found
+
+
 def scoped(request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
     """Return the rows of a queryset that this admin may know of; tables without a tenant are given whole."""
     tenant = admin_tenant(request)

@@ -633,5 +633,14 @@ ADMIN_SITE = {
     "admin:view_on_site",
     "admin:app_list",
     "admin:switch_tenant",
+    "admin:tools_exchange",
+    "admin:tools_matrix",
+    "admin:tools_decide",
+    "admin:tools_run_tests",
+    *(
+        f"admin:tools_{m}_{p}"
+        for m in ("toolentry", "toolkit", "toolgrant", "toolsource")
+        for p in ("changes", "restore")
+    ),
     "admin:?",  # what matches no other URL under /admin/
 }

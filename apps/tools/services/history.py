@@ -9,9 +9,10 @@ from typing import Any
 from django.db import transaction
 
 from apps.tools.history import Change, change_get, successor
-from apps.tools.models import ToolEntry, ToolGrant, Toolkit
+from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolSource
 from apps.tools.services.entries import entry_set, entry_state
 from apps.tools.services.grants import grant_create, grant_delete, grant_kept
+from apps.tools.services.sources import source_create, source_state, source_update
 from apps.tools.services.toolkits import toolkit_set, toolkit_state
 from basics.errors import Conflict
 from tenancy.actors import Actor
@@ -54,6 +55,9 @@ def state_now(*, actor: Actor, change: Change) -> Mapping[str, Any] | None:
     if change.kind == "tools.toolkit":
         kit = Toolkit.objects.visible_to(actor).filter(name=change.object_name).first()
         return None if kit is None else toolkit_state(kit)
+    if change.kind == "tools.toolsource":
+        source = ToolSource.objects.visible_to(actor).filter(name=change.object_name).first()
+        return None if source is None else source_state(source)
     pk = successor(actor=actor, grant=change.object_id)
     grant = ToolGrant.objects.visible_to(actor).filter(pk=pk).first()
     return None if grant is None else grant_kept(grant)
@@ -76,4 +80,20 @@ def _grant(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) 
     grant_create(tenant=tenant, actor=actor, replaces=old, **state)
 
 
-_RESTORE = {"tools.toolentry": _entry, "tools.toolkit": _toolkit, "tools.toolgrant": _grant}
+def _source(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) -> None:
+    row = ToolSource.objects.visible_to(actor).filter(name=state["name"]).first()
+    if row is None:
+        source_create(tenant=tenant, actor=actor, **state)
+        return
+    if row.kind != state["kind"]:
+        raise Conflict("source_other_kind", "Another kind of source has this name now: remove it first.")  # fmt: skip
+    stated = {field: value for field, value in state.items() if field not in ("kind", "name")}
+    source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
+
+
+_RESTORE = {
+    "tools.toolentry": _entry,
+    "tools.toolkit": _toolkit,
+    "tools.toolgrant": _grant,
+    "tools.toolsource": _source,
+}

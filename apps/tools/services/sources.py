@@ -35,6 +35,12 @@ _READ_AGAIN = frozenset({"url", "document_url", "document", "settings"})
 _FIELDS = frozenset({*_READ_AGAIN, "title", "allowed_hosts", "is_enabled"})
 
 
+def source_state(row: ToolSource) -> dict[str, Any]:
+    """Return what a source is, as ``source_create`` takes it; its document is not kept, it is read again."""
+    fields = ("kind", "name", "title", "url", "document_url", "settings", "allowed_hosts", "is_enabled")  # fmt: skip
+    return {field: getattr(row, field) for field in fields}
+
+
 @transaction.atomic
 def source_create(
     *,
@@ -88,7 +94,7 @@ def source_create(
         row.refresh_from_db()
         audit_record(
             tenant=tenant, actor=actor, action="tool_source.create", object=row, object_name=row.name,
-            data={"kind": kind, "url": row.url, "document_url": row.document_url, "allowed_hosts": row.allowed_hosts},
+            data={"before": None, "after": source_state(row)},
         )  # fmt: skip
         _enqueue(tenant, actor, row, accept_all=accept_all)
     return row
@@ -113,6 +119,7 @@ def source_update(*, tenant: Tenant, actor: Actor, pk: int, **changes: Any) -> T
     with tenant_scope(tenant.pk):
         row = source_locked(tenant, pk)
         before = {field: getattr(row, field) for field in changes}
+        kept = source_state(row)
         had = origin(row.url)
         _fill(row, changes)
         kind_get(row.kind).check(row)
@@ -127,7 +134,7 @@ def source_update(*, tenant: Tenant, actor: Actor, pk: int, **changes: Any) -> T
         row.save()
         audit_record(
             tenant=tenant, actor=actor, action="tool_source.update", object=row, object_name=row.name,
-            data={"fields": changed, "url": row.url, "document_url": row.document_url, "allowed_hosts": row.allowed_hosts},
+            data={"fields": changed, "before": kept, "after": source_state(row)},
         )  # fmt: skip
         if _READ_AGAIN & set(changed):
             _enqueue(tenant, actor, row)
@@ -146,7 +153,7 @@ def source_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = source_locked(tenant, pk)
         audit_record(
             tenant=tenant, actor=actor, action="tool_source.delete", object=row, object_name=row.name,
-            data={"kind": row.kind, "url": row.url, "versions": row.versions.count()},
+            data={"versions": row.versions.count(), "before": source_state(row), "after": None},
         )  # fmt: skip
         row.delete()
 

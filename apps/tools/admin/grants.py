@@ -1,0 +1,168 @@
+"""Who may call what, in the admin: rules one by one, and as a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
+from django.utils.html import format_html
+
+from apps.tools.admin.base import HistoryAdmin
+from apps.tools.admin.catalog import ALL, TOOL_NAME
+from apps.tools.admin.matrix import matrix_page
+from apps.tools.models import ToolGrant
+from apps.tools.services import grant_create, grant_delete, grants_change
+from apps.tools.services.grants import grant_terms
+from apps.tools.subjects import Subjects, subject_parse, subjects_read
+from apps.tools.wording import grant_sentence
+from tenancy.actors import Actor
+from tenancy.admin_scope import admin_actor, page_tenant
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+
+SYMBOLS = {"allow": "✓", "ask": "?", "deny": "✕"}
+ARGUMENTS_HELP = (
+    "Conditions on the call's arguments as JSON; all must hold. For example "
+    '[{"kind": "at_most", "argument": "amount", "value": 100}, '
+    '{"kind": "path_under", "argument": "path", "value": "/public"}, '
+    '{"kind": "select_only", "argument": "statement"}]'
+)
+
+
+class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One rule; whom it is about is one choice instead of a kind and an id."""
+
+    subjects: Subjects
+    who = forms.ChoiceField(label="For whom")
+
+    class Meta:
+        model = ToolGrant
+        fields = (
+            "tenant", "effect", "target_kind", "target", "toolkit", "calls", "collection", "arguments", "expires_at",
+            "note",
+        )  # fmt: skip
+        widgets = {"target": TOOL_NAME, "arguments": forms.Textarea(attrs={"rows": 4, "class": "vLargeTextField"})}  # fmt: skip
+        labels = {"target_kind": "Of what", "target": "Name", "calls": "Which of them", "expires_at": "Ends"}  # fmt: skip
+        help_texts = {
+            "target": "Of the tool or group; in a pattern * stands for any text. Empty for a toolkit.",
+            "toolkit": "Only where the rule is about a toolkit.",
+            "collection": "Calls about others are not met. Empty for all.",
+            "arguments": ARGUMENTS_HELP,
+            "note": "Why; people see it when the rule decides.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "who" not in self.fields:  # the page is shown to be read
+            return
+        now = f"{self.instance.subject_kind}:{self.instance.subject}"
+        groups = [(label, list(group.items())) for label, group in self.subjects.choices.items()]
+        if self.instance.pk and not any(now in dict(choices) for _, choices in groups):
+            groups.append(("No longer there", [(now, self.instance.subject)]))
+        self.fields["who"].choices = groups  # type: ignore[attr-defined]
+        self.initial["who"] = now if self.instance.pk else "everyone:"
+
+
+@admin.register(ToolGrant)
+class ToolGrantAdmin(HistoryAdmin):
+    """Rules: deny wins, then ask, then allow; what nobody granted is denied. A rule that is changed is a new rule."""
+
+    owner_may = ALL
+    by_name = False
+    form = GrantForm
+    list_display = ("says", "effect_shown", "target_kind", "subject_kind", "collection", "expires_at", "note")  # fmt: skip
+    list_filter = (
+        "effect", "target_kind", "subject_kind", "calls", ("collection", admin.RelatedOnlyFieldListFilter),
+        ("expires_at", admin.EmptyFieldListFilter),
+    )  # fmt: skip
+    list_select_related = ("toolkit", "collection")
+    search_fields = ("target", "note", "toolkit__name", "collection__name")
+    ordering = ("pk",)
+    autocomplete_fields = ("collection", "toolkit")
+    readonly_fields = ("says", "created_at")
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.matrix_view)
+        return [path("matrix/", view, name="tools_matrix"), *super().get_urls()]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = [f for f in super().get_fields(request, obj) if f not in ("says", "created_at")]
+        fields.insert(fields.index("calls") + 1, fields.pop(fields.index("who")))
+        return ["says", *fields, "created_at"] if obj is not None else fields
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        tenant = obj.tenant if obj is not None else page_tenant(request)
+        made: Any = super().get_form(request, obj, change=change, **kwargs)
+        if tenant is not None:
+            made.subjects = self._subjects(request, tenant.pk)
+        return made
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        row.sentence = grant_sentence(row, self._subjects(request, row.tenant_id).names)
+        return row
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        listed = super().get_changelist_instance(request)
+        for row in listed.result_list:
+            row.sentence = grant_sentence(row, self._subjects(request, row.tenant_id).names)
+        return listed
+
+    @admin.display(description="what it says")
+    def says(self, row: Any) -> str:
+        return str(row.sentence)
+
+    @admin.display(description="effect", ordering="effect")
+    def effect_shown(self, row: ToolGrant) -> str:
+        return format_html('<span class="effect {0}">{1} {0}</span>', row.effect, SYMBOLS.get(row.effect, ""))  # fmt: skip
+
+    def _subjects(self, request: Any, tenant_id: int) -> Subjects:
+        """Return the people and keys of a workspace, read once for a request."""
+        kept: dict[int, Subjects] = request.__dict__.setdefault("_tool_subjects", {})
+        if tenant_id not in kept:
+            with tenant_scope(tenant_id):
+                kept[tenant_id] = subjects_read(actor=admin_actor(request, tenant_id))
+        return kept[tenant_id]
+
+    def write(
+        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
+    ) -> ToolGrant:
+        actor = admin_actor(request, tenant.pk)
+        stated = {field: values[field] for field in grant_terms(ToolGrant()) if field in values}
+        stated["subject_kind"], stated["subject"] = subject_parse(values["who"])
+        for field in ("toolkit", "collection"):
+            stated[field] = stated[field].pk if stated[field] is not None else None
+        if stated["arguments"] is None:
+            stated["arguments"] = []
+        if row is None:
+            return grant_create(tenant=tenant, actor=actor, **stated)
+        if stated == grant_terms(row):
+            return row  # type: ignore[no-any-return]
+        done = grants_change(
+            tenant=tenant, actor=actor, remove=[row.pk], add=[{**stated, "replaces": row.pk}]
+        )
+        return done.added[0]
+
+    def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
+        grant_delete(tenant=tenant, actor=actor, pk=pk)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> Any:
+        """Go on with the rule that took the place of the one that was open."""
+        if "_continue" not in request.POST:
+            return super().response_change(request, obj)
+        self.message_user(request, "The rule was changed.")
+        return HttpResponseRedirect(reverse("admin:tools_toolgrant_change", args=[obj.pk]))
+
+    def matrix_view(self, request: HttpRequest) -> HttpResponse:
+        """Show tools by callers, and set what a cell or many cells say."""
+        tenant = page_tenant(request)
+        if tenant is None:
+            return self.page(request, "choose_workspace.html", "Permissions", tenants=Tenant.objects.order_by("name"))  # fmt: skip
+        return matrix_page(self, request, tenant, self._subjects(request, tenant.pk))

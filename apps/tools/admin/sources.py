@@ -1,0 +1,437 @@
+"""Where a workspace's own tools come from, in the admin: sources, the versions of their tools, and contract tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.tools.admin.base import HistoryAdmin, ServiceAdmin, attempt
+from apps.tools.admin.catalog import ALL
+from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
+from apps.tools.services import (
+    contract_test_delete,
+    contract_test_run,
+    contract_test_set,
+    credential_forget,
+    credential_set,
+    source_create,
+    source_delete,
+    source_refresh,
+    source_update,
+    version_accept,
+    version_reject,
+)
+from apps.tools.source_selectors import version_changes
+from basics.errors import DomainError
+from tenancy.actors import Actor
+from tenancy.admin_scope import JournalAdmin, TenantScopedInline, admin_actor
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+
+MAX_AT_ONCE = 200
+
+
+class _RowForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A row of an inline that a service writes: tried as it is checked, like the form above it."""
+
+    request: HttpRequest
+    parent: ToolSource
+    write: Callable[[HttpRequest, ToolSource, dict[str, Any]], Any]
+    kept: tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self.kept if self.instance.pk else ():
+            self.fields[name].disabled = True
+
+    def clean(self) -> Any:
+        data = super().clean() or self.cleaned_data
+        if not self.errors and self.has_changed() and not data.get("DELETE"):
+            attempt(self, lambda: type(self).write(self.request, self.parent, data))
+        return data
+
+    def _post_clean(self) -> None:
+        """Leave what a model could check to the service."""
+
+
+class CredentialForm(_RowForm):
+    """A credential: its secret goes in and never comes out."""
+
+    kept = ("placement", "parameter")
+    secret = forms.CharField(
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Never shown again. Empty keeps the stored one.",
+    )
+
+    class Meta:
+        model = ToolCredential
+        fields = ("placement", "parameter")
+
+    @staticmethod
+    def write(request: HttpRequest, source: ToolSource, values: dict[str, Any]) -> ToolCredential:
+        return credential_set(
+            tenant=source.tenant, actor=admin_actor(request, source.tenant_id), source=source.pk,
+            placement=values["placement"], parameter=values["parameter"], secret=values["secret"],
+        )  # fmt: skip
+
+
+class ContractTestForm(_RowForm):
+    """A sample call of a tool and what its result must look like."""
+
+    kept = ("tool_name", "name")
+
+    class Meta:
+        model = ContractTest
+        fields = ("tool_name", "name", "arguments", "expected")
+        widgets = {
+            "tool_name": forms.TextInput(attrs={"list": "tools-known", "autocomplete": "off"}),
+            "arguments": forms.Textarea(attrs={"rows": 3}),
+            "expected": forms.Textarea(attrs={"rows": 3}),
+        }
+
+    @staticmethod
+    def write(request: HttpRequest, source: ToolSource, values: dict[str, Any]) -> ContractTest:
+        return contract_test_set(
+            tenant=source.tenant, actor=admin_actor(request, source.tenant_id), tool_name=values["tool_name"],
+            name=values["name"], arguments=values["arguments"], expected=values["expected"] or {},
+        )  # fmt: skip
+
+
+class _RowInline(TenantScopedInline):
+    owner_may = ALL
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        kwargs["form"] = type(self.form.__name__, (self.form,), {"request": request, "parent": obj})
+        return super().get_formset(request, obj, **kwargs)
+
+
+class CredentialInline(_RowInline):
+    model = ToolCredential
+    form = CredentialForm
+    hidden_fields = frozenset({"secret_encrypted"})
+    fields = ("placement", "parameter", "secret", "stored")
+    readonly_fields = ("stored",)
+
+    @admin.display(description="stored")
+    def stored(self, row: ToolCredential) -> str:
+        if not row.pk:
+            return ""
+        return f"ends in {row.last_four}" if row.last_four else "yes"
+
+
+class ContractTestInline(_RowInline):
+    model = ContractTest
+    form = ContractTestForm
+    fields = ("tool_name", "name", "arguments", "expected", "outcome")
+    readonly_fields = ("outcome",)
+    show_change_link = True
+
+    @admin.display(description="last run")
+    def outcome(self, row: ContractTest) -> str:
+        return outcome_shown(row)
+
+
+def outcome_shown(row: ContractTest) -> str:
+    """Return how a test ended, with a word and a sign."""
+    if not row.last_outcome:
+        return "not run yet"
+    sign, kind = ("✓", "allow") if row.last_outcome == "passed" else ("✕", "deny")
+    return format_html('<span class="effect {}">{} {}</span> with v{} {}', kind, sign, row.last_outcome, row.last_version, row.last_problem)  # fmt: skip
+
+
+class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A source; hosts one a line."""
+
+    allowed_hosts = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Hosts that calls may go to, one a line; empty: only that of its address.",
+    )
+    url = forms.URLField(
+        required=False, max_length=500, assume_scheme="https",
+        help_text="Where calls go: the API's or the MCP server's address.",
+    )  # fmt: skip
+    document_url = forms.URLField(
+        required=False, max_length=500, assume_scheme="https",
+        help_text="Where the OpenAPI document is read again from.",
+    )  # fmt: skip
+    accept_all = forms.BooleanField(
+        required=False,
+        label="Accept all its tools at once",
+        help_text="Else each tool waits until somebody accepts it.",
+    )
+
+    class Meta:
+        model = ToolSource
+        fields = ("tenant", "kind", "name", "title", "url", "document_url", "document", "settings", "is_enabled")  # fmt: skip
+        widgets = {"document": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["allowed_hosts"] = "\n".join(self.instance.allowed_hosts)
+
+    def clean_allowed_hosts(self) -> list[str]:
+        """Return them as a list."""
+        return self.cleaned_data["allowed_hosts"].split()  # type: ignore[no-any-return]
+
+
+@admin.register(ToolSource)
+class ToolSourceAdmin(HistoryAdmin):
+    """OpenAPI documents, MCP servers and plug-ins; each is the group of its tools. The document is read in a job."""
+
+    owner_may = ALL
+    form = SourceForm
+    list_display = ("name", "title", "kind", "status", "is_enabled", "url", "refreshed_at")
+    list_filter = ("kind", "status", "is_enabled")
+    search_fields = ("name", "title", "url", "document_url")
+    ordering = ("name",)
+    inlines = (CredentialInline, ContractTestInline)
+    actions = ("refresh", "switch_on", "switch_off")
+    readonly_fields = ("status", "problem", "refreshed_at", "created_at", "updated_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        in_list = request.resolver_match and str(request.resolver_match.url_name).endswith("changelist")  # fmt: skip
+        return rows.defer("document") if in_list else rows
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        """Offer credentials and tests once there is a source that they can be of."""
+        return super().get_inlines(request, obj) if obj is not None else ()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        own = [
+            "tenant", "kind", "name", "title", "url", "document_url", "document", "settings", "allowed_hosts", "is_enabled",
+        ]  # fmt: skip
+        return [*own, *self.readonly_fields] if obj is not None else [*own, "accept_all"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = list(super().get_readonly_fields(request, obj))
+        return [*fields, "kind", "name"] if obj is not None else fields
+
+    def write(
+        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
+    ) -> ToolSource:
+        actor = admin_actor(request, tenant.pk)
+        stated = {k: v for k, v in values.items() if k not in ("tenant", "accept_all")}
+        stated["settings"] = stated["settings"] or {}
+        if row is not None:
+            return source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
+        return source_create(
+            tenant=tenant, actor=actor, accept_all=values.get("accept_all", False), **stated
+        )
+
+    def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
+        source_delete(tenant=tenant, actor=actor, pk=pk)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Write each row by its service."""
+        formset.save(commit=False)
+        source, actor = form.instance, admin_actor(request, form.instance.tenant_id)
+        gone = credential_forget if formset.model is ToolCredential else contract_test_delete
+        for row in formset.forms:
+            if row in formset.deleted_forms:
+                if row.instance.pk:
+                    gone(tenant=source.tenant, actor=actor, pk=row.instance.pk)
+            elif row.has_changed():
+                type(row).write(request, source, row.cleaned_data)
+
+    @admin.action(description="Read the selected sources again", permissions=["change"])
+    def refresh(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Queue a reading of each; what changed waits to be accepted."""
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: source_refresh(tenant=tenant, actor=actor, pk=row.pk),
+            "to be read again; what changed will wait to be accepted",
+        )  # fmt: skip
+
+    @admin.action(description="Switch the selected sources on", permissions=["change"])
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Offer their tools again."""
+        self._switch(request, queryset, True)
+
+    @admin.action(description="Switch the selected sources off", permissions=["change"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Offer none of their tools."""
+        self._switch(request, queryset, False)
+
+    def _switch(self, request: HttpRequest, queryset: QuerySet[Any], is_enabled: bool) -> None:
+        self.each(
+            request, queryset.exclude(is_enabled=is_enabled).select_related("tenant"),
+            lambda tenant, actor, row: source_update(tenant=tenant, actor=actor, pk=row.pk, is_enabled=is_enabled),
+            "switched on" if is_enabled else "switched off",
+        )  # fmt: skip
+
+
+class _Chosen:
+    """Pages that act on chosen rows outside of a transaction, because real calls are made."""
+
+    def chosen(self, request: HttpRequest) -> list[Any]:
+        """Return the rows that the address names, all of one workspace. Raises Http404."""
+        given = [i for i in request.GET.get("ids", "").split(",") if i.isascii() and i.isdecimal() and len(i) < 19]  # fmt: skip
+        found = self.get_queryset(request).filter(pk__in=given[:MAX_AT_ONCE])  # type: ignore[attr-defined]
+        rows = list(found.select_related("tenant", "source").order_by("pk"))
+        if not rows or len(rows) != len(set(given)):
+            raise Http404
+        return rows
+
+    def to_page(self, name: str, queryset: QuerySet[Any], **query: str) -> HttpResponseRedirect:
+        """Send on to such a page with the rows that were chosen in the list."""
+        ids = ",".join(str(pk) for pk in queryset.values_list("pk", flat=True)[: MAX_AT_ONCE + 1])
+        more = "".join(f"&{key}={value}" for key, value in query.items())
+        return HttpResponseRedirect(f"{reverse(name)}?ids={ids}{more}")
+
+
+@admin.register(ToolVersion)
+class ToolVersionAdmin(_Chosen, JournalAdmin):
+    """Forms of tools as their sources described them; one that waits is not called until somebody accepts it."""
+
+    change_form_template = "admin/tools/version.html"
+    list_display = ("tool_name", "number", "state", "is_gone", "source", "created_at", "decided_at", "decided_by")  # fmt: skip
+    list_filter = ("state", "is_gone", ("source", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("source", "decided_by")
+    search_fields = ("tool_name", "source__name", "source__title")
+    ordering = ("tool_name", "-number")
+    fields = ("source", "tool_name", "number", "state", "is_gone", "changes", "description", "parameters", "created_at", "decided_at", "decided_by")  # fmt: skip
+    readonly_fields = ("changes", "description", "parameters")
+    actions = ("accept", "reject")
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.decide_view)
+        return [path("decide/", view, name="tools_decide"), *super().get_urls()]
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        with tenant_scope(row.tenant_id):
+            row.diff = version_changes(actor=admin_actor(request, row.tenant_id), pk=row.pk)
+        return row
+
+    @admin.display(description="what changes")
+    def changes(self, row: Any) -> SafeString:
+        return render_to_string("admin/tools/_version_diff.html", {"diff": row.diff})
+
+    @admin.display(description="description")
+    def description(self, row: ToolVersion) -> str:
+        return str(row.spec.get("description", ""))
+
+    @admin.display(description="parameters")
+    def parameters(self, row: ToolVersion) -> str:
+        text = json.dumps(row.spec.get("parameters", {}), indent=2, ensure_ascii=False)
+        return format_html("<pre>{}</pre>", text)
+
+    @admin.action(description="Accept the selected versions…")
+    def accept(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+        """Show what accepting them changes."""
+        return self.to_page("admin:tools_decide", queryset, do="accept")
+
+    @admin.action(description="Reject the selected versions…")
+    def reject(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+        """Show what is turned down."""
+        return self.to_page("admin:tools_decide", queryset, do="reject")
+
+    def decide_view(self, request: HttpRequest) -> HttpResponse:
+        """Show how the chosen versions differ from the current ones; accept or reject them."""
+        do = request.GET.get("do")
+        rows = self.chosen(request)
+        tenant: Tenant = rows[0].tenant
+        if do not in ("accept", "reject"):
+            raise Http404
+        back = HttpResponseRedirect(reverse("admin:tools_toolversion_changelist"))
+        if any(row.tenant_id != tenant.pk for row in rows):
+            self.message_user(request, "Choose versions of one workspace.", messages.ERROR)
+            return back
+        actor = admin_actor(request, tenant.pk)
+        problem: DomainError | None = None
+        if request.method == "POST":
+            try:
+                self._decide(tenant, actor, [row.pk for row in rows], do, request)
+            except DomainError as error:
+                problem = error
+            else:
+                word = "accepted" if do == "accept" else "rejected"
+                self.message_user(request, f"{len(rows)} {word}.", messages.SUCCESS)
+                return back
+        with tenant_scope(tenant.pk):
+            names = [row.tool_name for row in rows]
+            attached = ContractTest.objects.filter(tenant=tenant, tool_name__in=names)
+            shown = [(row, version_changes(actor=actor, pk=row.pk)) for row in rows]
+            tests = list(attached.order_by("tool_name", "name"))
+        frame = self.admin_site.each_context(request)
+        title = "Accept versions" if do == "accept" else "Reject versions"
+        return TemplateResponse(
+            request, "admin/tools/decide.html",
+            {**frame, "title": title, "opts": self.opts, "do": do, "shown": shown, "tests": tests, "problem": problem},
+        )  # fmt: skip
+
+    def _decide(
+        self, tenant: Tenant, actor: Actor, pks: list[int], do: str, request: HttpRequest
+    ) -> None:
+        if do == "reject":
+            version_reject(tenant=tenant, actor=actor, pks=pks)
+        else:
+            force = request.POST.get("force") == "yes"
+            version_accept(tenant=tenant, actor=actor, pks=pks, force=force)
+
+
+@admin.register(ContractTest)
+class ContractTestAdmin(_Chosen, ServiceAdmin):
+    """Sample calls of tools; made at their source."""
+
+    owner_may = frozenset({"view", "delete"})
+    list_display = ("name", "tool_name", "source", "outcome", "last_run_at")
+    list_filter = ("last_outcome", ("source", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("source",)
+    search_fields = ("name", "tool_name", "source__name")
+    ordering = ("tool_name", "name")
+    actions = ("run",)
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.run_view)
+        return [path("run/", view, name="tools_run_tests"), *super().get_urls()]
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.display(description="last run", ordering="last_outcome")
+    def outcome(self, row: ContractTest) -> str:
+        return outcome_shown(row)
+
+    def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
+        contract_test_delete(tenant=tenant, actor=actor, pk=pk)
+
+    @admin.action(description="Run the selected tests…")
+    def run(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+        """Show which calls would be made."""
+        return self.to_page("admin:tools_run_tests", queryset)
+
+    def run_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the calls that the chosen tests make; make them and show how they ended."""
+        rows = self.chosen(request)
+        if request.method == "POST":
+            for row in rows:
+                actor = admin_actor(request, row.tenant_id)
+                try:
+                    contract_test_run(tenant=row.tenant, actor=actor, pk=row.pk)
+                except DomainError as error:
+                    self.message_user(request, f"{row}: {error.message}", messages.ERROR)
+            rows = self.chosen(request)
+        shown = [(row, outcome_shown(row)) for row in rows]
+        return self.page(
+            request, "run_tests.html", "Run contract tests", shown=shown, is_run=request.method == "POST"
+        )  # fmt: skip
