@@ -32,6 +32,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "grants": {
         "effect": TEXT, "target_kind": TEXT, "target": TEXT, "toolkit": TEXT, "calls": TEXT, "subject_kind": TEXT,
         "subject": TEXT, "collection": TEXT, "arguments": CONDITIONS, "expires_at": TEXT, "note": TEXT,
+        "approver_kind": TEXT, "approver": TEXT, "approval_hours": COUNT, "needs_reason": FLAG,
     },
 }  # fmt: skip
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -39,7 +40,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "toolkits": ("name", "tools"),
     "grants": ("effect", "target_kind"),
 }
-_NULLABLE = {"timeout_s", "toolkit", "collection", "expires_at"}
+_NULLABLE = {"timeout_s", "toolkit", "collection", "expires_at", "approval_hours"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

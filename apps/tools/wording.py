@@ -53,7 +53,9 @@ def grant_sentence(grant: ToolGrant, names: Names) -> str:
     where = f", about “{grant.collection.name}”" if grant.collection is not None else ""
     conditions = [condition_words(c) for c in conditions_of(grant)]
     when = f", if {' and '.join(conditions)}" if conditions else ""
-    return f"{who[:1].upper()}{who[1:]} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}."
+    if grant.subject_kind != ToolGrant.SubjectKind.MEMBER:  # an address stays as it is written
+        who = f"{who[:1].upper()}{who[1:]}"
+    return f"{who} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}."
 
 
 def target_words(grant: ToolGrant) -> str:

@@ -71,7 +71,7 @@ def trail(cast: Cast) -> list[str]:
 def make_source(cast: Cast, **values: Any) -> ToolSource:
     with tenant_scope(cast.tenant.pk):
         source: ToolSource = ToolSource.objects.create(
-            **{"tenant": cast.tenant, "kind": "openapi", "name": "crm", "url": "https://crm.example.org/api", **values}
+            **{"tenant": cast.tenant, "kind": "openapi", "name": "crm", "url": "https://crm.example.org/api", "document_url": "https://crm.example.org/openapi.json", **values}
         )  # fmt: skip
     return source
 
@@ -88,8 +88,8 @@ def make_version(
     return row
 
 
-ENTRY = {"title": "", "description": "", "category": "", "tags": "", "cost_hint": "", "timeout_s": "", "is_enabled": "on"}  # fmt: skip
-GRANT = {
+ENTRY: dict[str, Any] = {"title": "", "description": "", "category": "", "tags": "", "cost_hint": "", "timeout_s": "", "is_enabled": "on"}  # fmt: skip
+GRANT: dict[str, Any] = {
     "effect": "deny", "target_kind": "tool", "target": "pay", "toolkit": "", "calls": "any", "who": "everyone:",
     "collection": "", "arguments": "[]", "expires_at_0": "", "expires_at_1": "", "note": "",
 }  # fmt: skip
@@ -252,7 +252,7 @@ def cell(page: Any, target: str, column: str) -> Any:
 def test_matrix_shows_and_sets_cells(cast: Cast, owner: Client) -> None:
     page = owner.get(url("matrix"))
     assert cell(page, "calculate", "role:member").effect == "allow"
-    data = {"row": ["tool|calculate", "tool|today"], "column": ["role:viewer", "role:member"], "effect": "deny"}  # fmt: skip
+    data = {"row": ["tool|calculate", "tool|date_add"], "column": ["role:viewer", "role:member"], "effect": "deny"}  # fmt: skip
     page = owner.post(url("matrix"), data, follow=True)
     assert "4 of 4 cells changed" in page.content.decode()
     assert {cell(page, "calculate", f"role:{r}").effect for r in ("viewer", "member")} == {"deny"}
@@ -311,9 +311,9 @@ def test_matrix_of_another_workspace_is_not_reached(
     assert operator.get(url("matrix")).context["tenants"]
     page = operator.get(url("matrix", tenant=cast.tenant.pk))
     assert cell(page, "calculate", "role:viewer").effect == "deny"
-    operator.post(url("matrix", tenant=cast.tenant.pk), {"row": "tool|today", "column": "role:viewer", "effect": "ask"})  # fmt: skip
+    operator.post(url("matrix", tenant=cast.tenant.pk), {"row": "tool|date_add", "column": "role:viewer", "effect": "ask"})  # fmt: skip
     with tenant_scope(cast.tenant.pk):
-        assert ToolGrant.objects.filter(target="today").count() == 1
+        assert ToolGrant.objects.filter(target="date_add").count() == 1
     for odd in ("0", "x", "9" * 30):
         assert operator.get(url("matrix", tenant=odd)).status_code == 404
 
@@ -419,7 +419,7 @@ def test_odd_requests_for_an_import_do_nothing(
 
 def rows_of(source: ToolSource, **rows: Any) -> dict[str, Any]:
     counts = {f"{p}-{n}_FORMS": "0" for p in ("credentials", "contract_tests") for n in ("TOTAL", "INITIAL")}  # fmt: skip
-    own = {"title": source.title, "url": source.url, "document_url": "", "document": "", "settings": "{}", "allowed_hosts": "", "is_enabled": "on"}  # fmt: skip
+    own = {"title": source.title, "url": source.url, "document_url": source.document_url, "document": "", "settings": "{}", "allowed_hosts": "", "is_enabled": "on"}  # fmt: skip
     return {**counts, **own, **rows}
 
 

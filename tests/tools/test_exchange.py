@@ -50,6 +50,10 @@ def stated(cast: Cast) -> Cast:
     collection = make_collection(cast.tenant, "Handbook")
     grant_create(**who(cast), effect="deny", target_kind="toolkit", toolkit=kit.pk, subject_kind="member", subject=str(cast.user("viewer").pk))  # fmt: skip
     grant_create(
+        **who(cast), effect="ask", target_kind="tool", target="pay", approver_kind="member",
+        approver=str(cast.user("admin").pk), approval_hours=5, needs_reason=True,
+    )  # fmt: skip
+    grant_create(
         **who(cast), effect="allow", target_kind="pattern", target="crm_*", calls="read_only", collection=collection.pk,
         subject_kind="api_key", subject=str(key_of(cast).pk), expires_at=timezone.now() + timedelta(days=9),
         arguments=[{"kind": "below", "argument": "amount", "value": 100}], note="n",

@@ -20,7 +20,7 @@ from apps.tools.subjects import Subjects, subject_parse, subjects_read
 from apps.tools.wording import grant_sentence
 from tenancy.actors import Actor
 from tenancy.admin_scope import admin_actor, page_tenant
-from tenancy.models import Tenant
+from tenancy.models import Role, Tenant
 from tenancy.scope import tenant_scope
 
 SYMBOLS = {"allow": "✓", "ask": "?", "deny": "✕"}
@@ -37,12 +37,15 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
 
     subjects: Subjects
     who = forms.ChoiceField(label="For whom")
+    decides = forms.ChoiceField(
+        label="Who decides", required=False, help_text="About a call that asks; a role is anybody else who has at least it."
+    )  # fmt: skip
 
     class Meta:
         model = ToolGrant
         fields = (
             "tenant", "effect", "target_kind", "target", "toolkit", "calls", "collection", "arguments", "expires_at",
-            "note",
+            "note", "approval_hours", "needs_reason",
         )  # fmt: skip
         widgets = {"target": TOOL_NAME, "arguments": forms.Textarea(attrs={"rows": 4, "class": "vLargeTextField"})}  # fmt: skip
         labels = {"target_kind": "Of what", "target": "Name", "calls": "Which of them", "expires_at": "Ends"}  # fmt: skip
@@ -64,6 +67,16 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
             groups.append(("No longer there", [(now, self.instance.subject)]))
         self.fields["who"].choices = groups  # type: ignore[attr-defined]
         self.initial["who"] = now if self.instance.pk else "everyone:"
+        decides = f"{self.instance.approver_kind}:{self.instance.approver}"
+        people = self.subjects.choices["Members"]
+        self.fields["decides"].choices = [  # type: ignore[attr-defined]
+            ("self:", "Whoever asked"),
+            ("Roles", [(f"role:{value}", label) for value, label in Role.choices]),
+            ("Members", list(people.items())),
+        ]
+        if decides.startswith("member:") and decides not in people:
+            self.fields["decides"].choices.append((decides, "somebody who has left"))  # type: ignore[attr-defined]
+        self.initial["decides"] = decides
 
 
 @admin.register(ToolGrant)
@@ -89,9 +102,11 @@ class ToolGrantAdmin(HistoryAdmin):
         return [path("matrix/", view, name="tools_matrix"), *super().get_urls()]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        fields = [f for f in super().get_fields(request, obj) if f not in ("says", "created_at")]
-        fields.insert(fields.index("calls") + 1, fields.pop(fields.index("who")))
-        return ["says", *fields, "created_at"] if obj is not None else fields
+        own = [
+            "tenant", "effect", "target_kind", "target", "toolkit", "calls", "who", "collection", "arguments", "expires_at",
+            "note", "decides", "approval_hours", "needs_reason",
+        ]  # fmt: skip
+        return ["says", *own, "created_at"] if obj is not None else own
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
@@ -137,6 +152,9 @@ class ToolGrantAdmin(HistoryAdmin):
         actor = admin_actor(request, tenant.pk)
         stated = {field: values[field] for field in grant_terms(ToolGrant()) if field in values}
         stated["subject_kind"], stated["subject"] = subject_parse(values["who"])
+        stated["approver_kind"], _, stated["approver"] = (values["decides"] or "self:").partition(
+            ":"
+        )
         for field in ("toolkit", "collection"):
             stated[field] = stated[field].pk if stated[field] is not None else None
         if stated["arguments"] is None:

@@ -91,13 +91,13 @@ class ContractTestForm(_RowForm):
     """A sample call of a tool and what its result must look like."""
 
     kept = ("tool_name", "name")
+    arguments = forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
     class Meta:
         model = ContractTest
         fields = ("tool_name", "name", "arguments", "expected")
         widgets = {
             "tool_name": forms.TextInput(attrs={"list": "tools-known", "autocomplete": "off"}),
-            "arguments": forms.Textarea(attrs={"rows": 3}),
             "expected": forms.Textarea(attrs={"rows": 3}),
         }
 
@@ -105,7 +105,7 @@ class ContractTestForm(_RowForm):
     def write(request: HttpRequest, source: ToolSource, values: dict[str, Any]) -> ContractTest:
         return contract_test_set(
             tenant=source.tenant, actor=admin_actor(request, source.tenant_id), tool_name=values["tool_name"],
-            name=values["name"], arguments=values["arguments"], expected=values["expected"] or {},
+            name=values["name"], arguments=values["arguments"] or {}, expected=values["expected"] or {},
         )  # fmt: skip
 
 

@@ -33,7 +33,8 @@ Status = Literal["new", "changed", "unchanged", "refused"]
 # What a rule is when its row does not say.
 _GRANT: Mapping[str, Any] = {
     "target": "", "toolkit": None, "calls": "any", "subject_kind": "everyone", "subject": "", "collection": None,
-    "arguments": [], "expires_at": None, "note": "",
+    "arguments": [], "expires_at": None, "note": "", "approver_kind": "self", "approver": "", "approval_hours": None,
+    "needs_reason": False,
 }  # fmt: skip
 
 
@@ -165,6 +166,7 @@ class _Names:
         found["toolkit"] = kits.get(terms["toolkit"], terms["toolkit"])
         found["collection"] = self._collections.get(terms["collection"], terms["collection"])
         found["subject"] = self._subjects(terms["subject_kind"]).get(terms["subject"], terms["subject"])  # fmt: skip
+        found["approver"] = self._subjects(terms["approver_kind"]).get(terms["approver"], terms["approver"])  # fmt: skip
         return found
 
     def local(self, terms: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +175,9 @@ class _Names:
         found = dict(terms)
         for field, names in (("toolkit", kits), ("collection", self._collections)):
             found[field] = _ident(names, terms[field], field) if terms[field] else None
-        kind = terms["subject_kind"]
-        if kind in ("member", "api_key"):
-            found["subject"] = _ident(self._subjects(kind), terms["subject"], kind)
+        for kind, field in (("subject_kind", "subject"), ("approver_kind", "approver")):
+            if terms[kind] in ("member", "api_key"):
+                found[field] = _ident(self._subjects(terms[kind]), terms[field], terms[kind])
         return found
 
     def _subjects(self, kind: str) -> Mapping[str, str]:
