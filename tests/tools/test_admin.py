@@ -137,7 +137,7 @@ def test_tools_are_switched_off_and_on_by_actions(cast: Cast, owner: Client) -> 
 
 
 def test_toolkit_and_its_tools_are_one_change(cast: Cast, owner: Client) -> None:
-    data = {"name": "Money", "description": "d", **MEMBERS, "members-0-tool_name": "pay", "members-1-tool_name": "charge"}  # fmt: skip
+    data: dict[str, Any] = {"name": "Money", "description": "d", **MEMBERS, "members-0-tool_name": "pay", "members-1-tool_name": "charge"}  # fmt: skip
     assert owner.post(url("toolkit_add"), data).status_code == 302
     with tenant_scope(cast.tenant.pk):
         kit = Toolkit.objects.get()
