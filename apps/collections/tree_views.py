@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.collections import (
@@ -77,6 +78,7 @@ def structure(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     root = file_selectors.project_structure(
         actor=request.actor, collection=collection, folder=folder, depth=DEPTH, most=ENTRIES_PER_FOLDER
     )  # fmt: skip
+    _folders_first(root)
     languages = sorted(root.languages.items(), key=lambda entry: (-entry[1], entry[0]))
     context = files_context(request, collection) | {
         "root": root,
@@ -85,6 +87,12 @@ def structure(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
         "crumbs": crumbs_of(folder.strip("/")),
     }
     return render(request, "collections/files_structure.html", context)
+
+
+def _folders_first(node: file_selectors.TreeNode) -> None:
+    node.children.sort(key=lambda child: (not child.is_folder, child.name.casefold()))
+    for child in node.children:
+        _folders_first(child)
 
 
 @require_GET
@@ -100,7 +108,9 @@ def git(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             actor=request.actor, collection=collection, ref=ref, path=path, skip=skip,
             limit=COMMITS_PER_PAGE + 1,
         )  # fmt: skip
-        context["commits"] = commits[:COMMITS_PER_PAGE]
+        context["commits"] = [
+            {**one, "when": parse_datetime(one["at"])} for one in commits[:COMMITS_PER_PAGE]
+        ]
         if len(commits) > COMMITS_PER_PAGE:
             context["more"] = urlencode({"ref": ref, "path": path, "skip": skip + COMMITS_PER_PAGE})
         if not skip:

@@ -96,7 +96,8 @@ def test_type_rules_are_shown_saved_refused_and_removed(
     assert not DocumentTypeRules.objects.exists()
     rules = json.dumps(trade_compliance_data())
     assert "Saved." in go("type-rules", post={"rules": rules}).content.decode()
-    hts = ingest(cast, collection, "hts-chapter-85.md", b"# Harmonized Tariff Schedule\n\n" + LAMPS)
+    said = b"# Schedule\n\nHarmonized Tariff Schedule of the United States, annotated for statistical reporting purposes.\n"
+    hts = ingest(cast, collection, "hts-chapter-85.md", said + LAMPS)
     assert hts.document_type == "hts_schedule", hts.type_reason
     for wrong, says in (("{", "no JSON"), ('{"types": 3}', "types"), ("[" * 100_000, "no JSON")):
         answer = go("type-rules", post={"rules": wrong})
@@ -119,8 +120,11 @@ def test_access_page_limits_a_document_and_opens_it_again(
     }  # fmt: skip
     assert "Nothing was changed" in go("document-access", *where, post=limited).content.decode()
     limited["users"] = [str(cast.user("member").pk)]
-    said = go("document-access", *where, post=limited)
-    assert said.status_code == 404, "who is not among them does not see it either"
+    out = go("document-access", *where, post=limited).content.decode()
+    assert "Name your own role or yourself" in out
+    said = go("document-access", *where, role="admin", post=limited).content.decode()
+    assert "Only those you named see it now" in said
+    assert go("document-about", *where, role="owner").status_code == 404
     found = DocumentAccess.objects.filter(document=document)
     assert {(e.role, e.user_id) for e in found} == {("admin", None), ("", cast.user("member").pk)}
     assert go("document-about", *where, role="member").status_code == 200

@@ -170,8 +170,8 @@ def _cut(index: Path) -> None:
 
 
 def _link(index: Path) -> None:
-    (index / "data_level0.bin").unlink()
-    (index / "data_level0.bin").symlink_to("/dev/zero")
+    (index / "data_level0.bin").rename(index.parent / "elsewhere")
+    (index / "data_level0.bin").symlink_to(index.parent / "elsewhere")
 
 
 @pytest.mark.parametrize("spoil", [_spoil_pickle, _spoil_header, _spoil_count, _cut, _link])
