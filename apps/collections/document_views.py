@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -50,10 +50,16 @@ def about(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Htt
 
 
 def _act(
-    request: HttpRequest, tenant_slug: str, document: Document, act: Callable[[], Any], done: str
+    request: TenantRequest,
+    tenant_slug: str,
+    document: Document,
+    service: Callable[..., Any],
+    done: str,
+    **more: Any,
 ) -> HttpResponse:
+    """Let a service do something to a document, and say what came of it."""
     try:
-        act()
+        service(tenant=request.tenant, actor=request.actor, document=document, **more)
     except DomainError as error:
         told = [" ".join(texts) for texts in (error.data.get("fields") or {}).values()]
         messages.error(request, " ".join([f"Nothing was changed: {error.message}", *told]))
@@ -84,15 +90,8 @@ def describe(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
     kind = clean(request.POST.get("document_type", ""))
     if kind != document.document_type:
         values["document_type"] = kind
-    return _act(
-        request,
-        tenant_slug,
-        document,
-        lambda: services.document_describe(
-            tenant=request.tenant, actor=request.actor, document=document, **values
-        ),
-        "Description saved.",
-    )
+    done = "Description saved."
+    return _act(request, tenant_slug, document, services.document_describe, done, **values)
 
 
 @require_POST
@@ -106,15 +105,11 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
         request,
         tenant_slug,
         document,
-        lambda: services.document_access_set(
-            tenant=request.tenant,
-            actor=request.actor,
-            document=document,
-            is_restricted=is_restricted,
-            roles=request.POST.getlist("roles") if is_restricted else (),
-            users=users if is_restricted else (),
-        ),
+        services.document_access_set,
         "Only those you named see it now." if is_restricted else "The whole workspace sees it now.",
+        is_restricted=is_restricted,
+        roles=request.POST.getlist("roles") if is_restricted else (),
+        users=users if is_restricted else (),
     )
 
 
@@ -123,15 +118,8 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
 def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make an earlier version the current one."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    return _act(
-        request,
-        tenant_slug,
-        document,
-        lambda: services.document_restore(
-            tenant=request.tenant, actor=request.actor, document=document
-        ),
-        f"Version {document.version} is read again and becomes the current one when it is ready.",
-    )
+    done = f"Version {document.version} is read again and becomes the current one when it is ready."
+    return _act(request, tenant_slug, document, services.document_restore, done)
 
 
 @require_POST
@@ -139,15 +127,8 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Read a document again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    return _act(
-        request,
-        tenant_slug,
-        document,
-        lambda: services.document_reindex(
-            tenant=request.tenant, actor=request.actor, document=document
-        ),
-        "It is read again. The version that is live answers until the new one is ready.",
-    )
+    done = "It is read again. The version that is live answers until the new one is ready."
+    return _act(request, tenant_slug, document, services.document_reindex, done)
 
 
 @require_POST
@@ -155,15 +136,8 @@ def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make a document's key points and links again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    return _act(
-        request,
-        tenant_slug,
-        document,
-        lambda: services.document_summarise_again(
-            tenant=request.tenant, actor=request.actor, document=document
-        ),
-        "Key points and links are made again. Text, search and citations stay as they are.",
-    )
+    done = "Key points and links are made again. Text, search and citations stay as they are."
+    return _act(request, tenant_slug, document, services.document_summarise_again, done)
 
 
 @require_POST
@@ -171,16 +145,9 @@ def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) ->
 def move(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Give a document another path."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
+    done = "Moved, with all its versions."
     path = request.POST.get("path", "")
-    return _act(
-        request,
-        tenant_slug,
-        document,
-        lambda: services.document_move(
-            tenant=request.tenant, actor=request.actor, document=document, path=path
-        ),
-        "Moved, with all its versions.",
-    )
+    return _act(request, tenant_slug, document, services.document_move, done, path=path)
 
 
 @require_POST

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, paper
 from tests.cast import Cast
+from tests.collections.imports.support import make_zip
 from tests.factories import make_collection
 from tests.servers import wait_for
 
@@ -163,3 +164,48 @@ def test_pages_turn_and_the_passage_is_marked_when_a_search_hit_is_opened(portal
     assert portal.page.locator(".marks rect").count() >= 1
     portal.page.get_by_role("link", name="Text", exact=True).click()
     expect(portal.page.locator("#passage")).to_contain_text("proof of origin")
+
+
+def test_import_runs_live_to_its_end_and_lists_what_became_no_document(portal: Portal) -> None:
+    portal.create_collection("Imported")
+    page = portal.page
+    page.goto(f"{page.url}imports/")
+    expect(page.get_by_text("Nothing has been imported into this collection yet.")).to_be_visible()
+    archive = make_zip({
+        "guide/rules.md": ("# Rules\n\n" + " ".join(RULES)).encode(),
+        "guide/notes.md": b"# Notes\n\nThe notice period is thirty days.\n",
+        "guide/.secret": b"hidden",
+        "logo.png": b"\x89PNG\r\n\x1a\n",
+    })  # fmt: skip
+    page.get_by_label("Archive").set_input_files(file("guide.zip", archive))
+    page.get_by_role("button", name="Start import").click()
+    state = page.locator("#import-state")
+    expect(state.get_by_text("Completed", exact=True)).to_be_visible(timeout=30_000)
+    expect(state.get_by_role("status")).to_contain_text("2 new")
+    expect(state).not_to_have_attribute("hx-trigger", "every 1s")
+    expect(state.get_by_role("row", name="guide/.secret")).to_contain_text("hidden")
+    expect(state.get_by_role("row", name="logo.png")).to_contain_text("binary")
+    page.get_by_role("link", name="All imports").click()
+    expect(page.get_by_role("row", name="guide.zip")).to_contain_text("Completed")
+    page.get_by_role("link", name="Documents", exact=True).click()
+    portal.expect_ready("rules.md", "notes.md")
+
+
+def test_file_is_found_in_the_tree_and_by_search(portal: Portal) -> None:
+    portal.create_collection("Tree")
+    page = portal.page
+    portal.upload(file("notes.md", b"# Notes\n\nThe notice period is thirty days.\n"))
+    portal.expect_ready("notes.md")
+    page.get_by_role("link", name="Files", exact=True).click()
+    page.get_by_label("Search in files").fill("notice")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_text("1 match in 1 file")).to_be_visible()
+    page.get_by_role("link", name="notes.md").click()
+    expect(page.get_by_role("region", name="Text of notes.md")).to_contain_text("thirty days")
+    page.get_by_role("link", name="root").click()
+    page.get_by_role("link", name="Structure").click()
+    expect(page.get_by_text("1 file", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Files").last.click()
+    page.get_by_role("link", name="Git").click()
+    expect(page.get_by_text("This collection holds no repository")).to_be_visible()
+    expect(page.get_by_role("link", name="Import a repository")).to_be_visible()

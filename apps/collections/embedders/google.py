@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from apps.collections.embedders.base import (
-    EmbeddingError,
-    EmbeddingSpace,
-    EmbeddingUsage,
-    batches_of,
-    call_with_retry,
-    normalised,
-    not_understood,
-)
+from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, not_understood
+from apps.collections.embedders.remote import RemoteEmbedder
 
 if TYPE_CHECKING:
     import httpx2
     from google.genai import Client
     from google.genai.errors import APIError
 
-    from apps.collections.embedders.base import Vectors
-
-_BATCH_TEXTS = 100  # the service's limit
-_BATCH_CHARS = 60_000
-_MAX_TEXT_CHARS = 8_000  # 2,048 tokens a text
 _RETRY_DELAY = re.compile(r"^(\d+(?:\.\d+)?)s$")
 
 
-class GoogleEmbedder:
+class GoogleEmbedder(RemoteEmbedder):
     """Embeds with Gemini's ``batchEmbedContents``.
 
     Args:
@@ -43,6 +29,12 @@ class GoogleEmbedder:
         http_client: for tests and proxies.
     """
 
+    service = "Gemini"
+    key_variable = "GEMINI_API_KEY"
+    batch_texts = 100  # the service's limit
+    batch_chars = 60_000
+    max_text_chars = 8_000  # 2,048 tokens a text
+
     def __init__(
         self,
         *,
@@ -54,63 +46,17 @@ class GoogleEmbedder:
         deadline_s: float = 180.0,
         http_client: httpx2.Client | None = None,
     ) -> None:
-        if not api_key:
-            raise EmbeddingError(
-                "embedder_misconfigured",
-                "The Gemini embedder needs an API key. Set GEMINI_API_KEY or choose the local embedder.",
-            )
-        self._api_key = api_key
-        self._base_url = base_url
-        self._timeout_s = timeout_s
-        self._deadline_s = deadline_s
-        self._http_client = http_client
-        self._space = EmbeddingSpace("google", model, dims, "float32-retrieval")
-        self._usage = EmbeddingUsage()
-        self._lock = threading.Lock()
+        super().__init__(
+            EmbeddingSpace("google", model, dims, "float32-retrieval"),
+            api_key=api_key,
+            base_url=base_url,
+            timeout_s=timeout_s,
+            deadline_s=deadline_s,
+            http_client=http_client,
+        )
         self._client: Client | None = None
 
-    @property
-    def space(self) -> EmbeddingSpace:
-        """Identity of the vectors."""
-        return self._space
-
-    @property
-    def usage(self) -> EmbeddingUsage:
-        """Counts since this embedder was made; the service does not tell tokens."""
-        return self._usage
-
-    def embed_documents(
-        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
-    ) -> Vectors:
-        """Embed passages; see ``Embedder``."""
-        import numpy as np
-
-        result = np.empty((len(texts), self._space.dims), dtype=np.float32)
-        for start, batch in batches_of(texts, max_texts=_BATCH_TEXTS, max_chars=_BATCH_CHARS):
-            result[start : start + len(batch)] = self._embed(batch, "RETRIEVAL_DOCUMENT")
-            if on_progress is not None:
-                on_progress(start + len(batch), len(texts))
-        return result
-
-    def embed_query(self, text: str) -> Vectors:
-        """Embed a question."""
-        vector: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
-        return vector
-
-    def _embed(self, texts: Sequence[str], task: str) -> Vectors:
-        sent = [text[:_MAX_TEXT_CHARS] if text.strip() else "." for text in texts]
-        cut = sum(1 for text in texts if len(text) > _MAX_TEXT_CHARS)
-        response = call_with_retry(lambda: self._request(sent, task), deadline_s=self._deadline_s)
-        vectors = normalised(
-            [item.values for item in response.embeddings or ()],
-            self._space.dims,
-            len(texts),
-            "Gemini",
-        )
-        self._count(texts=len(texts), truncated=cut)
-        return vectors
-
-    def _request(self, texts: list[str], task: str) -> Any:
+    def _request(self, texts: list[str], *, is_query: bool) -> tuple[list[Any], int]:
         import httpx2
         from google.genai import errors, types
 
@@ -118,11 +64,12 @@ class GoogleEmbedder:
         # One Content per text: newer models join bare strings into a single embedding.
         contents: Any = [types.Content(parts=[types.Part(text=text)]) for text in texts]
         try:
-            return self._sdk().models.embed_content(
+            response = self._sdk().models.embed_content(
                 model=self._space.model,
                 contents=contents,
                 config=types.EmbedContentConfig(
-                    task_type=task, output_dimensionality=self._space.dims
+                    task_type="RETRIEVAL_QUERY" if is_query else "RETRIEVAL_DOCUMENT",
+                    output_dimensionality=self._space.dims,
                 ),
             )
         except errors.APIError as error:
@@ -133,6 +80,7 @@ class GoogleEmbedder:
             ) from error
         except ValueError as error:  # a body that is no JSON: a proxy's page, say
             raise not_understood("Gemini") from error
+        return [item.values for item in response.embeddings or ()], 0
 
     def _sdk(self) -> Client:
         with self._lock:
@@ -150,10 +98,6 @@ class GoogleEmbedder:
                     ),
                 )
             return self._client
-
-    def _count(self, **counts: int) -> None:
-        with self._lock:
-            self._usage = self._usage.plus(**counts)
 
 
 def _translated(error: APIError) -> EmbeddingError:

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from apps.collections.embedders.base import (
-    EmbeddingError,
-    EmbeddingSpace,
-    EmbeddingUsage,
-    batches_of,
-    call_with_retry,
-    normalised,
-    not_understood,
-)
+from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace, not_understood
+from apps.collections.embedders.remote import RemoteEmbedder
 
 if TYPE_CHECKING:
     import httpx2
     from openai import APIError, OpenAI
 
-    from apps.collections.embedders.base import Vectors
-
-# The service takes 2,048 texts and 300,000 tokens a call; a text of n characters has at most n tokens and a bit.
-_BATCH_TEXTS = 256
-_BATCH_CHARS = 250_000
-_MAX_TEXT_CHARS = 24_000  # 8,192 tokens a text
 # Models whose vectors may be shortened by the ``dimensions`` argument; others refuse it.
 _SHORTENABLE = "text-embedding-3"
 
 
-class OpenAiEmbedder:
+class OpenAiEmbedder(RemoteEmbedder):
     """Embeds with the OpenAI embeddings endpoint.
 
     Args:
@@ -43,6 +28,13 @@ class OpenAiEmbedder:
         http_client: for tests and proxies.
     """
 
+    service = "OpenAI"
+    key_variable = "OPENAI_API_KEY"
+    # The service takes 2,048 texts and 300,000 tokens a call; a text of n characters has at most n tokens and a bit.
+    batch_texts = 256
+    batch_chars = 250_000
+    max_text_chars = 24_000  # 8,192 tokens a text
+
     def __init__(
         self,
         *,
@@ -54,67 +46,19 @@ class OpenAiEmbedder:
         deadline_s: float = 180.0,
         http_client: httpx2.Client | None = None,
     ) -> None:
-        if not api_key:
-            raise EmbeddingError(
-                "embedder_misconfigured",
-                "The OpenAI embedder needs an API key. Set OPENAI_API_KEY or choose the local embedder.",
-            )
-        self._api_key = api_key
-        self._base_url = base_url
-        self._timeout_s = timeout_s
-        self._deadline_s = deadline_s
-        self._http_client = http_client
         # Another server behind the same model name makes other vectors: it is part of the identity.
         precision = "float32" if base_url is None else f"float32@{base_url.rstrip('/')}"
-        self._space = EmbeddingSpace("openai", model, dims, precision)
-        self._usage = EmbeddingUsage()
-        self._lock = threading.Lock()
+        super().__init__(
+            EmbeddingSpace("openai", model, dims, precision),
+            api_key=api_key,
+            base_url=base_url,
+            timeout_s=timeout_s,
+            deadline_s=deadline_s,
+            http_client=http_client,
+        )
         self._client: OpenAI | None = None
 
-    @property
-    def space(self) -> EmbeddingSpace:
-        """Identity of the vectors."""
-        return self._space
-
-    @property
-    def usage(self) -> EmbeddingUsage:
-        """Counts since this embedder was made."""
-        return self._usage
-
-    def embed_documents(
-        self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
-    ) -> Vectors:
-        """Embed passages; see ``Embedder``."""
-        import numpy as np
-
-        result = np.empty((len(texts), self._space.dims), dtype=np.float32)
-        for start, batch in batches_of(texts, max_texts=_BATCH_TEXTS, max_chars=_BATCH_CHARS):
-            result[start : start + len(batch)] = self._embed(batch)
-            if on_progress is not None:
-                on_progress(start + len(batch), len(texts))
-        return result
-
-    def embed_query(self, text: str) -> Vectors:
-        """Embed a question."""
-        vector: Vectors = self._embed([text])[0]
-        return vector
-
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        # The service refuses an empty text; a blank one gets the vector of a full stop.
-        sent = [text[:_MAX_TEXT_CHARS] if text.strip() else "." for text in texts]
-        cut = sum(1 for text in texts if len(text) > _MAX_TEXT_CHARS)
-        response = call_with_retry(lambda: self._request(sent), deadline_s=self._deadline_s)
-        try:
-            data = sorted(response.data, key=lambda item: item.index)
-            values = [item.embedding for item in data]
-        except (AttributeError, TypeError) as error:
-            raise not_understood("OpenAI") from error
-        vectors = normalised(values, self._space.dims, len(texts), "OpenAI")
-        usage = response.usage
-        self._count(texts=len(texts), tokens=usage.total_tokens if usage else 0, truncated=cut)
-        return vectors
-
-    def _request(self, texts: list[str]) -> Any:
+    def _request(self, texts: list[str], *, is_query: bool) -> tuple[list[Any], int]:
         import openai
 
         self._count(requests=1)
@@ -122,11 +66,17 @@ class OpenAiEmbedder:
         if self._space.model.startswith(_SHORTENABLE):
             arguments["dimensions"] = self._space.dims
         try:
-            return self._sdk().embeddings.create(**arguments)
+            response = self._sdk().embeddings.create(**arguments)
         except openai.APIError as error:
             raise _translated(error) from error
         except ValueError as error:  # a body that is no JSON: a proxy's page, say
             raise not_understood("OpenAI") from error
+        try:
+            data = sorted(response.data, key=lambda item: item.index)
+            values = [item.embedding for item in data]
+        except (AttributeError, TypeError) as error:
+            raise not_understood("OpenAI") from error
+        return values, response.usage.total_tokens if response.usage else 0
 
     def _sdk(self) -> OpenAI:
         with self._lock:
@@ -141,10 +91,6 @@ class OpenAiEmbedder:
                     http_client=self._http_client,
                 )
             return self._client
-
-    def _count(self, **counts: int) -> None:
-        with self._lock:
-            self._usage = self._usage.plus(**counts)
 
 
 def _translated(error: APIError) -> EmbeddingError:

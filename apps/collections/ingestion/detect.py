@@ -6,12 +6,11 @@ import codecs
 import json
 import re
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, BY_SUFFIX, language_of
-from apps.collections.ingestion.types import FailureCode, ReadFailure
+from apps.collections.ingestion.types import ZIP_ERRORS, FailureCode, ReadFailure
 
 PDF = "application/pdf"
 MARKDOWN = "text/markdown"
@@ -248,15 +247,7 @@ def _from_zip(path: Path, name: str) -> str:
             if "mimetype" in members:
                 with archive.open("mimetype") as stream:
                     declared = stream.read(200)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        OSError,
-        EOFError,
-        ValueError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
+    except ZIP_ERRORS as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
             "The file is a damaged archive (an office document is one inside); it may be cut off. "

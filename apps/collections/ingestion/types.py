@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
+import zlib
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +15,11 @@ from typing import Any, Literal
 
 from apps.collections.ingestion.code.types import CodeStructure
 from basics.errors import DomainError
+
+ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, ValueError, RuntimeError, NotImplementedError
+)  # fmt: skip
+"""What reading a damaged, encrypted or oddly packed ZIP archive raises; the module has no error of its own for them."""
 
 
 class FailureCode(StrEnum):

@@ -7,7 +7,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, NamedTuple, Self
 from urllib.parse import unquote
 from xml.parsers import expat
@@ -63,12 +62,7 @@ class Package:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._archive.close()
 
     def read(self, name: str) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -19,6 +18,7 @@ from apps.collections.ingestion.sources.base import (
     SourceFailure,
     shown,
 )
+from apps.collections.ingestion.types import ZIP_ERRORS
 
 _END = b"PK\x05\x06"
 _END_SIZE = 22
@@ -80,16 +80,7 @@ class ZipMembers:
                     done += len(block)
                     self._budget.take(len(block), done, info.compress_size)
                     yield block
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            OSError,
-            EOFError,
-            ValueError,
-            RuntimeError,
-            NotImplementedError,
-            struct.error,
-        ) as error:
+        except ZIP_ERRORS as error:
             raise _unreadable(error) from error
 
 
