@@ -17,11 +17,18 @@ from typing import Any
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from apps.collections import files, terms
 from apps.collections.ledger import ledger_agrees, ledger_count
-from apps.collections.models import Collection, Document, DocumentStatus, Import
+from apps.collections.models import (
+    Collection,
+    Document,
+    DocumentStatus,
+    FileBlob,
+    FileRevision,
+    Import,
+)
 from apps.collections.services.document import document_enqueue, document_lock
 from apps.collections.services.shared import collection_lock
 from apps.collections.services.version import document_reindex
@@ -40,7 +47,7 @@ class Finding:
 
     Attributes:
         code: ``stuck``, ``ledger``, ``statistics``, ``vectors_left``, ``original_missing``, ``original_orphaned``,
-            ``images_orphaned``, ``upload_abandoned``.
+            ``images_orphaned``, ``upload_abandoned``, ``contents_orphaned``.
         subject: what it is about, for a person.
         detail: what is wrong with it.
         is_repaired: it was put right.
@@ -100,6 +107,7 @@ def ingestion_check(
         chunks += row.chunk_total
     if collection is None:
         found += _files(tenant, repair)
+        found += _contents(tenant, repair)
     return Check(documents, chunks, found)
 
 
@@ -285,6 +293,17 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
             if repair:
                 shutil.rmtree(folder, ignore_errors=True)
             yield Finding("images_orphaned", folder.name, "Page images of no document.", repair)
+
+
+def _contents(tenant: Tenant, repair: bool) -> Iterator[Finding]:
+    """Find bytes in the history of files that no change names any more."""
+    used = FileRevision.objects.filter(Q(before_id=OuterRef("pk")) | Q(after_id=OuterRef("pk")))
+    left = FileBlob.objects.filter(~Exists(used), tenant=tenant).defer("content")
+    for blob in left.order_by("pk"):
+        if repair:
+            FileBlob.objects.filter(pk=blob.pk).delete()
+        detail = f"{blob.size} bytes in the history of files that no change names."
+        yield Finding("contents_orphaned", blob.sha256[:12], detail, repair)
 
 
 def _old_files(root: Path) -> Iterator[Path]:

@@ -134,8 +134,14 @@ def git_diff(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         )
     except DomainError as error:
         return _git_refused(request, "collections/git_diff.html", context, error)
-    context["changes"] = [(one, file_rows.highlighted(one.text, "changes.diff")) for one in found]
+    context["changes"] = [(one, _coloured(one.text)) for one in found]
     return render(request, "collections/git_diff.html", context)
+
+
+def _coloured(diff: str) -> str:
+    """Return a unified diff as HTML, without the two lines that name the file."""
+    body = diff.split("\n", 2)[2] if diff.startswith("---") else diff
+    return file_rows.highlighted(f"{body}\n", "changes.diff") if body else ""
 
 
 def _git_refused(

@@ -141,3 +141,15 @@ def test_change_of_several_files_keeps_its_other_files(cast: Cast, collection: C
     services.batch_undo(**common(cast, collection), batch=batch)
     with pytest.raises(Missing):
         services.file_delete(**common(cast, collection), path="b.md")
+
+
+def test_check_finds_and_removes_bytes_that_no_change_names(
+    cast: Cast, collection: Collection
+) -> None:
+    put(cast, collection, "a.md", "Alpha.\n")
+    FileBlob.objects.create(tenant=cast.tenant, sha256="e" * 64, size=4, content=b"left")
+    who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
+    (found,) = [f for f in ingestion_check(**who).findings if f.code == "contents_orphaned"]
+    assert (found.subject, found.is_repaired) == ("e" * 12, False)
+    ingestion_check(**who, repair=True)
+    assert kept() == ["Alpha.\n"]
