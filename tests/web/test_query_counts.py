@@ -40,6 +40,7 @@ COLLECTION_PAGES = {
         "check",
     )
 }
+ASKED = {"collections:file-search": {"q": "1"}}
 COLLECTION_LISTS = {"api:chunks-list", "api:chunks-reader"}
 
 
@@ -107,7 +108,7 @@ def cost(side: Side, name: str) -> int:
     client = Client()
     client.force_login(side.user("owner"), "django.contrib.auth.backends.ModelBackend")
     with CaptureQueriesContext(connection) as queries:
-        response = client.get(url, headers=headers)
+        response = client.get(url, ASKED.get(name), headers=headers)
     assert response.status_code == 200
     return len(queries)
 
