@@ -102,6 +102,17 @@ def figures() -> str:
             "embedder",
         ),
     ]
+    silence = _read("no_silence")
+    rows.append(
+        (
+            f"{silence['files']} corrupt and hostile files uploaded: ready, failed with a reason, without an end; "
+            "ledgers that differ",
+            f"{silence['ready']}, {silence['failed'] - silence['without_a_reason']}, {silence['without_an_end']}; "
+            f"{silence['ledgers_unequal']}",
+            "none silent, none different",
+            "no_silence",
+        )
+    )
     rows += _loop_rows()
     lines = ["| | measured | bar | script |", "|---|---|---|---|"]
     lines += [f"| {what} | {got} | {bar} | `{script}.py` |" for what, got, bar, script in rows]
