@@ -10,10 +10,13 @@ class ToolsConfig(AppConfig):
         from apps.tools.bundles import bundle_register
         from apps.tools.file_bundle import FILE_BUNDLE
         from apps.tools.services import default_grants
-        from apps.tools.sources import kind_register, openapi, plugin
+        from apps.tools.sources import kind_register, mcp, openapi, plugin
+        from apps.tools.sources.mcp_sessions import sessions_close
+        from jobs.registry import before_exit
         from tenancy.services.tenants import on_tenant_create
 
         bundle_register(FILE_BUNDLE)
         on_tenant_create(default_grants)
-        for kind in (openapi.KIND, plugin.PLUGIN):
+        for kind in (openapi.KIND, mcp.KIND, plugin.KIND):
             kind_register(kind)
+        before_exit(sessions_close)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.tools.limits import LIMITED, CallsLimited
 from apps.tools.offer import offer_context, offer_guard, offer_tools
+from apps.tools.sources.mcp_sessions import sessions_close
 from basics.errors import Denied, Invalid
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
@@ -170,11 +171,14 @@ async def _all_run(
         return result, time.monotonic() - begun
 
     apart = [index for index, entry in enumerate(checked) if not _is_sequential(entry)]
-    ended = await asyncio.gather(*(one(checked[index]) for index in apart))
-    found = dict(zip(apart, ended, strict=True))
-    for index, entry in enumerate(checked):
-        if index not in found:
-            found[index] = await one(entry)
+    try:
+        ended = await asyncio.gather(*(one(checked[index]) for index in apart))
+        found = dict(zip(apart, ended, strict=True))
+        for index, entry in enumerate(checked):
+            if index not in found:
+                found[index] = await one(entry)
+    finally:
+        await sessions_close()
     return [found[index] for index in range(len(checked))]
 
 

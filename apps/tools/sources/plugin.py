@@ -144,7 +144,8 @@ def _load_file(path: Path) -> Any:
     return getattr(module, TOOLS)
 
 
-def _check(source: ToolSource) -> None:
+def source_check(source: ToolSource) -> None:
+    """Look at the fields of a plug-in's source. Raises Invalid."""
     unknown = sorted(set(source.settings) - {"plugin"})
     name = source.settings.get("plugin")
     if unknown or not isinstance(name, str):
@@ -161,7 +162,8 @@ def _invalid(field: str, message: str) -> Invalid:
     return Invalid("invalid", message, data={"fields": {field: [message]}})
 
 
-def _read(source: ToolSource) -> list[FoundTool]:
+def source_read(source: ToolSource) -> Sequence[FoundTool]:
+    """Return the tools of a source's plug-in. Raises SourceError."""
     found = [_found(source, tool) for tool in plugin_tools(str(source.settings.get("plugin", "")))]
     long = next((tool.name for tool in found if len(tool.name) > 64), None)
     if long is not None:
@@ -183,7 +185,8 @@ def _found(source: ToolSource, tool: Tool) -> FoundTool:
     )
 
 
-def _make(source: ToolSource, versions: Sequence[ToolVersion]) -> Iterable[Tool]:
+def tools_make(source: ToolSource, versions: Sequence[ToolVersion]) -> Iterable[Tool]:
+    """Return the tools of accepted versions. Raises SourceError: the plug-in cannot be loaded."""
     tools = {tool.name: tool for tool in plugin_tools(str(source.settings.get("plugin", "")))}
     return [_made(source, version, tools) for version in versions]
 
@@ -200,4 +203,4 @@ def _made(source: ToolSource, version: ToolVersion, tools: Mapping[str, Tool]) -
     )  # fmt: skip
 
 
-PLUGIN = SourceKind("plugin", _check, _read, _make)
+KIND = SourceKind("plugin", source_check, source_read, tools_make)

@@ -212,6 +212,10 @@ class McpServer:
 
         return list(await self.request(listed))
 
+    def definition(self, name: str) -> Definition | None:
+        """Return what the server says now about the tool that it calls ``name``, None when it has none."""
+        return self._listing.listed.get(name)
+
     def refusal(self, name: str, fingerprint: str) -> str:
         """Say why a tool made of a definition must not be called now, "" when it may."""
         offer = self._listing.offers.get(name)
