@@ -50,7 +50,7 @@ class SourcesView(TenantAPIView):
 
     @extend_schema(operation_id="tool_sources_list", tags=["tool sources"], responses=SourceOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
-        """List the sources, without their documents."""
+        """List the sources, newest first, without their documents."""
         return self.paginated(source_list(actor=self.actor), SourceOutput)
 
     @extend_schema(operation_id="tool_sources_create", tags=["tool sources"], request=SourceInput, responses={201: SourceOutput})  # fmt: skip
@@ -107,7 +107,7 @@ class VersionsView(TenantAPIView):
 
     @extend_schema(operation_id="tool_versions_list", tags=["tool sources"], parameters=[_STATE], responses=VersionOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
-        """List the versions by tool, the newest of each first."""
+        """List the versions, newest first."""
         source_get(actor=self.actor, pk=pk)
         state = choice(request, "state", ToolVersion.State.values)
         rows = version_list(actor=self.actor, source=pk, state=state).defer("spec")
@@ -199,7 +199,7 @@ class ContractTestsView(TenantAPIView):
 
     @extend_schema(operation_id="contract_tests_list", tags=["tool sources"], responses=ContractTestOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
-        """List the tests and how each ended last."""
+        """List the tests, newest first, and how each ended last."""
         source_get(actor=self.actor, pk=pk)
         return self.paginated(contract_test_list(actor=self.actor, source=pk), ContractTestOutput)
 

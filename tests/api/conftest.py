@@ -165,7 +165,7 @@ def _source(cast: Cast, name: str = "shop") -> dict[str, int]:
         **shared, kind="openapi", name=name, url="http://localhost", document="{}"
     )
     shared["source"] = row
-    spec = {
+    spec: dict[str, Any] = {
         "name": f"{name}_get",
         "description": "Get.",
         "parameters": {"type": "object"},

@@ -1,0 +1,85 @@
+"""How long does it take to import an OpenAPI document: read it and store its tools? Writes results/openapi_import.json.
+
+Needs a database: an own test database is made on the server of DATABASE_URL and removed again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import django
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / part) for part in ("platform", "")]
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
+django.setup()
+
+from django.test.runner import DiscoverRunner  # noqa: E402
+
+from apps.tools import services  # noqa: E402
+from apps.tools.services.versions import versions_store  # noqa: E402
+from apps.tools.sources import kind_get  # noqa: E402
+from benchmarks._common import write_result  # noqa: E402
+from tenancy.scope import tenant_scope  # noqa: E402
+from tests.cast import Cast, make_cast  # noqa: E402
+from tests.tools.openapi_documents import large_document  # noqa: E402
+
+SIZES, ROUNDS, BAR_S = (100, 150, 500), 5, 2.0
+
+
+def main() -> None:
+    runner = DiscoverRunner(verbosity=0, interactive=False)
+    databases = runner.setup_databases()
+    try:
+        cast = make_cast()
+        table = [_measured(cast, size) for size in SIZES]
+    finally:
+        runner.teardown_databases(databases)
+    print(
+        f"{'operations':>10} {'KB':>6} {'read s':>8} {'store s':>8} {'total s':>8} {'again s':>8}"
+    )
+    for row in table:
+        print("{operations:>10} {kilobytes:>6} {read_s:>8} {store_s:>8} {total_s:>8} {again_s:>8}".format(**row))  # fmt: skip
+    write_result("openapi_import", {"rounds": ROUNDS, "bar_s": BAR_S, "medians": table})
+
+
+def _measured(cast: Cast, size: int) -> dict[str, float | int]:
+    """Return the medians of imports of one size, in seconds by the wall's clock; ``again`` is a refresh without changes."""
+    text = json.dumps(large_document(size))
+    kind, admin = kind_get("openapi"), cast.actor("admin")
+    times: dict[str, list[float]] = {"read": [], "store": [], "again": []}
+    for number in range(ROUNDS):
+        row = services.source_create(
+            tenant=cast.tenant, actor=admin, kind="openapi", name=f"biz{size}x{number}", document=text
+        )  # fmt: skip
+        with tenant_scope(cast.tenant.pk):
+            row.refresh_from_db()
+            begun = time.perf_counter()
+            found = kind.read(row)
+            read = time.perf_counter()
+            done = versions_store(tenant=cast.tenant, actor=admin, read=row, found=found)
+            stored = time.perf_counter()
+            assert done is not None
+            assert len(done.added) == size
+            row.refresh_from_db()
+            versions_store(tenant=cast.tenant, actor=admin, read=row, found=kind.read(row))
+            times["read"].append(read - begun)
+            times["store"].append(stored - read)
+            times["again"].append(time.perf_counter() - stored)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    return {
+        "operations": size,
+        "kilobytes": len(text) // 1000,
+        "read_s": round(medians["read"], 3),
+        "store_s": round(medians["store"], 3),
+        "total_s": round(medians["read"] + medians["store"], 3),
+        "again_s": round(medians["again"], 3),
+    }
+
+
+if __name__ == "__main__":
+    main()
