@@ -117,7 +117,7 @@ class FieldChangeOutput(serializers.Serializer[Any]):
 
 class ParameterChangeOutput(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="Dotted path: `order.lines[].sku`.")
-    change = serializers.ChoiceField(choices=["added", "removed", "changed"])
+    change = serializers.ChoiceField(choices=["changed", "added", "removed"])
     type_old = serializers.CharField()
     type_new = serializers.CharField()
     required_old = serializers.BooleanField(allow_null=True)

@@ -212,6 +212,7 @@ SPECTACULAR_SETTINGS = {
         "ImportStatus": "apps.collections.models.ImportStatus",
         "RunStatus": "runs.models.RunStatus",
         "Role": "tenancy.models.Role",
+        "ChangeKind": ["changed", "added", "removed"],
         "ToolSourceKind": "apps.tools.models.ToolSource.Kind",
         "ToolSourceStatus": "apps.tools.models.ToolSource.Status",
         "ToolVersionState": "apps.tools.models.ToolVersion.State",
