@@ -37,9 +37,13 @@ def tenant_bundles(*, actor: Actor) -> tuple[Bundle, ...]:
     )
     found = []
     for pk, group in groupby(current.order_by("source_id", "tool_name"), lambda v: v.source_id):
-        source, versions = sources[pk], list(group)
-        found.append(Bundle(source.name, functools.partial(_tools, source, versions), _context))
+        found.append(bundle_of(sources[pk], list(group)))
     return tuple(found)
+
+
+def bundle_of(source: ToolSource, versions: Sequence[ToolVersion]) -> Bundle:
+    """Return the bundle of a source's current versions."""
+    return Bundle(source.name, functools.partial(_tools, source, versions), _context)
 
 
 def _context(scope: CallScope) -> Mapping[str, Any]:
