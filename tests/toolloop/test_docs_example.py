@@ -66,15 +66,16 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
                 '{"date": "2026-02-28", "weekday": "Saturday"}',
             ],
         ),
+        (6, ["convert False {'USD': 2.16}"]),
         (
-            6,
+            7,
             [
                 "You help in a shop. True",
                 "The last message is in German: answer in German, and leave names and quotations as they are.",
             ],
         ),
         (
-            7,
+            8,
             [
                 "invoke_agent c-1",
                 "chat script-1 c-1",
@@ -95,4 +96,4 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines() == lines
-    assert len(TOOLKIT) == 8
+    assert len(TOOLKIT) == 9

@@ -78,7 +78,7 @@ def _load(name: str, load: Callable[[], Any]) -> tuple[Tool, ...] | SourceError:
     try:
         given = load()
         tools = tuple(given() if callable(given) else given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Code of others: whatever it raises, the workspace's other tools must go on.
         log.exception("plugin_failed", plugin=name)
         what = error.message if isinstance(error, ToolloopError) else type(error).__name__
