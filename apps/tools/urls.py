@@ -9,6 +9,7 @@ from apps.tools import (
     views,
     views_access,
     views_grants,
+    views_limits,
     views_permissions,
     views_try,
 )
@@ -32,6 +33,7 @@ urlpatterns = [
     path(
         "permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"
     ),
+    path("limits/", views_limits.limits, name="settings-limits"),
     path("access/", views_access.access, name="access"),
     path("approvals/", approval_views.approvals, name="approvals"),
     path("approvals/stream/", approval_views.stream, name="approvals-stream"),

@@ -36,6 +36,10 @@ class WebhookOutput(serializers.Serializer[Any]):
     events = serializers.ListField(child=serializers.CharField())
     description = serializers.CharField()
     is_enabled = serializers.BooleanField()
+    failures = serializers.IntegerField(help_text="Events given up one after another.")
+    disabled_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was switched off because of its failures."
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 

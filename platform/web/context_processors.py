@@ -28,6 +28,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
             lambda: membership_list(user=user) if user and user.is_authenticated else []
         ),
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
-        "nav": _NAV.get(namespace, "settings" if name.startswith("settings-") else ""),
+        "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),
         "request_id": getattr(request, "request_id", ""),
     }

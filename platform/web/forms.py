@@ -14,6 +14,15 @@ from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
 from tenancy.services.credentials import PROVIDERS
 from tenancy.services.model_entries import CAPABILITIES
+from webhooks.models import SUBSCRIBABLE
+
+EVENT_NAMES = {
+    "run.finished": "An answer has ended",
+    "approval.needed": "A call waits for approval",
+    "ingestion.finished": "A document is ready",
+    "ingestion.failed": "A document failed",
+    "ping": "Test",
+}
 
 
 def add_refusal(form: forms.BaseForm, error: DomainError) -> None:
@@ -75,6 +84,20 @@ class ApiKeyForm(forms.Form):
         """Return when the key is to end, None for never."""
         days = self.cleaned_data["expires"]
         return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+class WebhookForm(forms.Form):
+    url = forms.CharField(
+        label="Address",
+        max_length=2000,
+        help_text="An https address on a public host that takes the calls.",
+        widget=forms.URLInput(attrs={"placeholder": "https://example.org/hooks/groundwork"}),
+    )
+    events = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        choices=[(event.value, EVENT_NAMES[event.value]) for event in SUBSCRIBABLE],
+    )
+    description = forms.CharField(required=False, max_length=200, help_text="What it is for.")
 
 
 class CredentialForm(forms.Form):

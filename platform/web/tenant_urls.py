@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web.views import audit, home, keys, members, models, search
+from web.views import audit, home, keys, members, models, search, webhooks
 
 urlpatterns = [
     path("", home.tenant_home, name="tenant-home"),
@@ -14,5 +14,7 @@ urlpatterns = [
     path("settings/invites/", members.invites, name="settings-invites"),
     path("settings/keys/", keys.keys, name="settings-keys"),
     path("settings/models/", models.models, name="settings-models"),
+    path("settings/webhooks/", webhooks.webhooks, name="settings-webhooks"),
+    path("settings/webhooks/<int:pk>/", webhooks.webhook, name="settings-webhook"),
     path("settings/audit/", audit.audit, name="settings-audit"),
 ]

@@ -32,6 +32,13 @@ class Webhook(TenantModel):
     events = models.JSONField(default=list)
     secret_encrypted = models.BinaryField()
     is_enabled = models.BooleanField(default=True)
+    failures = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="Events given up one after another; the next delivered one ends the count.",
+    )
+    disabled_at = models.DateTimeField(
+        null=True, help_text="When the platform switched it off because of its failures."
+    )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -25,6 +25,8 @@ from webhooks.signing import secret_make
 JOB_KIND = "webhooks.deliver"
 PURPOSE = "webhook"
 MAX_WEBHOOKS = 20
+MAX_FAILURES = 10
+"""A webhook is switched off when so many events in a row were given up."""
 LOG_DAYS = 30
 
 
@@ -132,6 +134,28 @@ def webhook_emit(*, tenant_id: int, event: Event, object_key: str, data: Mapping
     return len(wanted)
 
 
+def delivery_failed(*, tenant_id: int, delivery_pk: int) -> None:
+    """Say that a delivery was given up; after ``MAX_FAILURES`` in a row its webhook is switched off."""
+    with transaction.atomic():
+        own = WebhookDelivery.objects.filter(tenant_id=tenant_id, pk=delivery_pk)
+        if not own.filter(status=DeliveryStatus.QUEUED).update(status=DeliveryStatus.FAILED):
+            return
+        hooks = Webhook.objects.select_for_update(of=("self",)).select_related("tenant")
+        row = hooks.get(tenant_id=tenant_id, deliveries__pk=delivery_pk)
+        row.failures += 1
+        is_off = row.is_enabled and row.failures >= MAX_FAILURES
+        if is_off:
+            row.is_enabled, row.disabled_at = False, timezone.now()
+        row.save(update_fields=["failures", "is_enabled", "disabled_at"])
+        if is_off:
+            _audit(row.tenant, system_actor(tenant_id), "webhook.disable", row, {"failures": row.failures})  # fmt: skip
+
+
+def delivery_succeeded(row: WebhookDelivery) -> None:
+    """End the count of failures of a webhook that has taken an event."""
+    Webhook.objects.filter(pk=row.webhook_id, failures__gt=0).update(failures=0)
+
+
 def deliveries_expire(limit: int = 1000) -> int:
     """Forget deliveries that ended more than ``LOG_DAYS`` ago, of every tenant; returns how many."""
     with platform_scope():
@@ -194,6 +218,8 @@ def _fill(row: Webhook, values: Mapping[str, Any]) -> None:
         row.description = str(values["description"]).strip()[:200]
     if "is_enabled" in values:
         row.is_enabled = bool(values["is_enabled"])
+        if row.is_enabled:
+            row.failures, row.disabled_at = 0, None
 
 
 def _wrong(field: str, message: str) -> Invalid:

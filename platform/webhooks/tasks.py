@@ -12,7 +12,7 @@ from jobs.registry import job
 from tenancy import crypto
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
 from webhooks.sending import Outcome, webhook_send
-from webhooks.services import JOB_KIND, PURPOSE
+from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succeeded
 
 MAX_ATTEMPTS = 10  # with the backoff of jobs: over about half an hour
 
@@ -23,11 +23,7 @@ class NotDelivered(Exception):
 
 def delivery_given_up(ended: Job) -> None:
     """Say in the log that a delivery is not tried any more."""
-    WebhookDelivery.objects.filter(
-        tenant_id=ended.tenant_id,
-        pk=ended.payload["delivery_id"],
-        status=DeliveryStatus.QUEUED,
-    ).update(status=DeliveryStatus.FAILED)
+    delivery_failed(tenant_id=ended.tenant_id, delivery_pk=ended.payload["delivery_id"])
 
 
 @job(JOB_KIND, lane="loop", max_attempts=MAX_ATTEMPTS, on_end=delivery_given_up)
@@ -83,4 +79,6 @@ def _attempt(pk: int) -> str:
             duration_ms=outcome.duration_ms,
             attempted_at=timezone.now(),
         )
+        if not outcome.error:
+            delivery_succeeded(row)
     return outcome.error
