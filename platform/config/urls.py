@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView
 
+from apps.tools.mcp_server.view import McpView
 from web.views.api_docs import api_docs
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -19,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/collections/", include("apps.collections.urls")),
     path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
     path("t/<slug:tenant_slug>/tools/", include("apps.tools.urls")),
+    path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),
     path("", include("web.urls")),
 ]
 

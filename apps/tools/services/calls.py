@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
@@ -15,7 +17,7 @@ from django.utils import timezone
 from apps.tools.limits import LIMITED, CallsLimited
 from apps.tools.offer import offer_context, offer_guard, offer_tools
 from apps.tools.sources.mcp_sessions import sessions_close
-from basics.errors import Denied, Invalid
+from basics.errors import Conflict, Denied, Invalid
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -41,6 +43,7 @@ from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import Prepared, call_prepare, call_run, output_cut
 from toolloop.tools.tool import Verdict
 
+R = TypeVar("R")
 JOB_KIND = "tools.calls_run"
 RUN_KIND = "tool_calls"
 MODEL = "scripted/calls"
@@ -74,6 +77,7 @@ def calls_execute(
     calls: Sequence[ToolCall],
     collections: Sequence[int] | None = None,
     path: str = CallPath.REST,
+    stop: Future[None] | None = None,
 ) -> Executed:
     """Run calls as the policy has it: allowed ones at once and side by side, asked ones in a run that is parked.
 
@@ -83,8 +87,11 @@ def calls_execute(
         calls: at most ``MAX_CALLS``, with ids that differ.
         collections: ids of the collections they are about; None for all that the actor may read.
         path: how they came here, for the log.
+        stop: another thread resolves it when nobody waits for the results any more. What runs is cancelled then, its
+            outcome is unknown, and the run that records it is stopped.
 
     Raises:
+        Conflict: ``cancelled``, by ``stop``.
         Denied: without the right ``tool.run``, or for a key that acts for nobody.
         Invalid: too many calls, or two with one id.
         Missing: a collection is not there for the actor.
@@ -120,7 +127,10 @@ def calls_execute(
         tenant=tenant, run=run, guard=guard, collections=collections, in_db=in_db
     )
     try:
-        ended = asyncio.run(_all_run(checked, context, threads))
+        ended = asyncio.run(_until(stop, _all_run(checked, context, threads)))
+    except asyncio.CancelledError:
+        _stopped(run)
+        raise Conflict("cancelled", "The call was cancelled.") from None
     finally:
         threads.close()
     _end(run, rows, ended)
@@ -131,6 +141,28 @@ def calls_execute(
         kept = ("scope", "period", "limit", "remaining", "reset", "retry_after")
         raise CallsLimited(last.content, {key: last.payload[key] for key in kept} | {"run": run.pk})
     return Executed(run, results, parked)
+
+
+async def _until(stop: Future[None] | None, work: Coroutine[Any, Any, R]) -> R:
+    """Await the work, cancelled as soon as ``stop`` is resolved in another thread."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+
+    def cancel(_: Future[None]) -> None:
+        # The loop is closed when the work has ended: then there is nothing to cancel.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(task.cancel)
+
+    if stop is not None:
+        stop.add_done_callback(cancel)
+    return await task
+
+
+def _stopped(run: Run) -> None:
+    """Record that nobody waited for the calls; those under way stay as they were begun, of unknown outcome."""
+    run.status, run.stop_reason = RunStatus.STOPPED, "cancelled"
+    run.error_code = run.error_message = ""
+    run.stop_requested_at = run.finished_at = timezone.now()
+    run.save(update_fields=["status", "stop_reason", "error_code", "error_message", "stop_requested_at", "finished_at"])  # fmt: skip
 
 
 def _checked(

@@ -1,0 +1,79 @@
+"""A key of a workspace, and a way to send one message to its MCP server in this process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.conversations import tools as conversation_tools
+from tenancy.models import Membership, Tenant
+from tenancy.permissions import KEY_SCOPES
+from tenancy.services import api_key_create
+from tests.cast import Cast
+from tests.factories import actor_of
+from toolloop.tools import Toolset, tool
+
+Send = Callable[..., Any]
+_ids = itertools.count(1)
+paid: list[int] = []
+
+
+@tool(side_effects=True)
+async def pay(amount: int) -> str:
+    """Pay.
+
+    Args:
+        amount: how much.
+    """
+    paid.append(amount)
+    return f"paid {amount}"
+
+
+@pytest.fixture
+def with_pay(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Offer a tool that changes something, which a person is asked about; returns what was paid."""
+    paid.clear()
+    monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, pay]))
+    return paid
+
+
+def key_of(tenant: Tenant, who: Membership, scopes: list[str] | None = None) -> str:
+    """Return a key that acts for a member; with every scope if none are named."""
+    chosen = sorted(KEY_SCOPES) if scopes is None else scopes
+    return api_key_create(tenant=tenant, actor=actor_of(who), name="mcp", scopes=chosen)[1]
+
+
+def post(slug: str, message: Any, key: str = "", **headers: str) -> Any:
+    """Send a message (text as it is) and return Django's response."""
+    body = message if isinstance(message, str) else json.dumps(message)
+    sent = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    if key:
+        sent["Authorization"] = f"Bearer {key}"
+    return Client(raise_request_exception=False).post(
+        f"/t/{slug}/mcp", body, content_type="application/json", headers=sent | headers
+    )
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    """Return a request."""
+    return {"jsonrpc": "2.0", "id": next(_ids), "method": method, "params": params}
+
+
+@pytest.fixture
+def ask(cast: Cast) -> Send:
+    """Ask the workspace's server with a key of its owner: returns the result, or the error."""
+
+    def send(
+        method: str, *, role: str = "owner", scopes: list[str] | None = None, **params: Any
+    ) -> Any:
+        key = key_of(cast.tenant, getattr(cast, role), scopes)
+        response = post(cast.tenant.slug, message(method, **params), key)
+        said = json.loads(response.content)
+        return said["result"] if "result" in said else said["error"]
+
+    return send
