@@ -310,6 +310,8 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
+            # It tells of each request that it began and ended.
+            "mcp.server": {"level": "WARNING"},
             # Addresses and headers of requests may hold secrets of a workspace's tools.
             "httpx2": {"level": "WARNING"},
             "httpcore2": {"level": "WARNING"},

@@ -14,7 +14,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tenancy.walls import tenant_models
 from tests.factories import actor_of
-from tests.permissions.rows import ADMIN_SITE, PERSONAL, PUBLIC, Row
+from tests.permissions.rows import ADMIN_SITE, KEYED, PERSONAL, PUBLIC, Row
 from tests.permissions.rows import API as ALL_API
 from tests.permissions.rows import PORTAL as ALL_PORTAL
 from tests.permissions.urls import all_urls
@@ -91,7 +91,7 @@ def assert_error(response: Any, status: int) -> None:
 
 
 def test_every_url_has_a_row():
-    covered = {r.url for r in (*ALL_PORTAL, *ALL_API)} | set(PUBLIC) | set(PERSONAL)
+    covered = {r.url for r in (*ALL_PORTAL, *ALL_API)} | set(PUBLIC) | set(PERSONAL) | set(KEYED)
     missing = sorted(
         f"{name}  {route}"
         for name, route in all_urls()
@@ -101,7 +101,13 @@ def test_every_url_has_a_row():
 
 
 def test_every_row_has_a_url():
-    rows = {r.url for r in (*ALL_PORTAL, *ALL_API)} | set(PUBLIC) | set(PERSONAL) | ADMIN_SITE
+    rows = (
+        {r.url for r in (*ALL_PORTAL, *ALL_API)}
+        | set(PUBLIC)
+        | set(PERSONAL)
+        | set(KEYED)
+        | ADMIN_SITE
+    )
     assert sorted(rows - NAMED) == []
 
 
@@ -232,6 +238,23 @@ def test_api_session_in_the_workspace_of_others_does_not_exist(row: Row, mine: S
             headers={"X-Tenant": slug},
         )
         assert_error(response, 404)
+
+
+# --- what keys alone open -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Side, theirs: Side):
+    def send(client: Client, side: Side) -> int:
+        url, data = reverse(name, kwargs={"tenant_slug": side.tenant.slug}), KEYED[name]["data"]
+        status: int = client.post(url, data, content_type="application/json").status_code
+        return status
+
+    own = key_client(mine, ["run.read"])
+    assert send(own, mine) == 200
+    assert send(own, theirs) == 404
+    for stranger in (Client(), signed_in(mine, "owner"), Client(headers={"Authorization": "Bearer x"})):  # fmt: skip
+        assert send(stranger, mine) == 401
 
 
 # --- public and personal pages -----------------------------------------------------------------

@@ -27,7 +27,7 @@ from apps.tools.mcp_server.cursors import PAGE, cursor_read, cursor_write
 from apps.tools.mcp_server.outcomes import Outcome, outcome_get
 from apps.tools.offer import offer_guard, offer_tools
 from apps.tools.services.calls import MAX_OUTPUT, call_parse, calls_execute
-from runs.models import Run
+from runs.models import CallPath, Run
 from toolloop.messages import ToolResult
 from toolloop.tools import Tool as OurTool
 from toolloop.tools.runtime import output_cut
@@ -90,7 +90,9 @@ def _call(
     if name == OUTCOME:
         return _outcome(caller, arguments)
     call = call_parse(f"mcp_{uuid.uuid4().hex}", name, json.dumps(arguments))
-    done = calls_execute(tenant=caller.tenant, actor=caller.actor, calls=[call], stop=stop)
+    done = calls_execute(
+        tenant=caller.tenant, actor=caller.actor, calls=[call], path=CallPath.MCP, stop=stop
+    )
     result = done.results[0]
     if (
         result is not None and result.error_code == "unknown_tool"

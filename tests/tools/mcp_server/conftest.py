@@ -11,11 +11,14 @@ import pytest
 from django.test import Client
 
 from apps.conversations import tools as conversation_tools
-from tenancy.models import Membership, Tenant
+from tenancy.models import ApiKey, Membership, Tenant
 from tenancy.permissions import KEY_SCOPES
+from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
+from tests.collections.conftest import collection, embedder, storage  # noqa: F401 - fixtures
 from tests.factories import actor_of
+from tests.runs.conftest import _streams_closed, lane_threads  # noqa: F401 - fixtures
 from toolloop.tools import Toolset, tool
 
 Send = Callable[..., Any]
@@ -42,10 +45,18 @@ def with_pay(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return paid
 
 
-def key_of(tenant: Tenant, who: Membership, scopes: list[str] | None = None) -> str:
-    """Return a key that acts for a member; with every scope if none are named."""
+def key_of(cast: Cast, role: str = "owner", scopes: list[str] | None = None) -> str:
+    """Return a key that acts for one of the cast; with every scope if none are named."""
+    who: Membership = getattr(cast, role)
+    maker = cast.outsider if role == "outsider" else cast.owner
+    tenant: Tenant = who.tenant
     chosen = sorted(KEY_SCOPES) if scopes is None else scopes
-    return api_key_create(tenant=tenant, actor=actor_of(who), name="mcp", scopes=chosen)[1]
+    row, key = api_key_create(tenant=tenant, actor=actor_of(maker), name="mcp", scopes=chosen)
+    with tenant_scope(
+        tenant.pk
+    ):  # only an admin makes keys; one that was made before its person's role was lowered
+        ApiKey.objects.filter(pk=row.pk).update(user=who.user)
+    return key
 
 
 def post(slug: str, message: Any, key: str = "", **headers: str) -> Any:
@@ -71,7 +82,7 @@ def ask(cast: Cast) -> Send:
     def send(
         method: str, *, role: str = "owner", scopes: list[str] | None = None, **params: Any
     ) -> Any:
-        key = key_of(cast.tenant, getattr(cast, role), scopes)
+        key = key_of(cast, role, scopes)
         response = post(cast.tenant.slug, message(method, **params), key)
         said = json.loads(response.content)
         return said["result"] if "result" in said else said["error"]

@@ -40,7 +40,7 @@ def test_without_a_valid_key_every_workspace_looks_the_same(cast: Cast, slug: st
 
 
 def test_key_of_another_workspace_learns_nothing(cast: Cast) -> None:
-    key = key_of(cast.other_tenant, cast.outsider)
+    key = key_of(cast, "outsider")
     there, nowhere = post(cast.tenant.slug, LIST, key), post("no-such-one", LIST, key)
     assert there.status_code == nowhere.status_code == 404
     said = [refusal(r) for r in (there, nowhere)]
@@ -58,7 +58,7 @@ def test_signed_in_person_needs_a_key_too(cast: Cast) -> None:
 
 
 def test_revoked_key_and_sleeping_workspace_are_shut_out(cast: Cast) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     assert post(cast.tenant.slug, LIST, key).status_code == 200
     with platform_scope():
         Tenant.objects.filter(pk=cast.tenant.pk).update(is_active=False)
@@ -76,14 +76,14 @@ def test_revoked_key_and_sleeping_workspace_are_shut_out(cast: Cast) -> None:
     ["https://evil.example", "null", "http://testserver.evil.example", "http://testserver:81"],
 )
 def test_page_of_another_site_is_refused(cast: Cast, origin: str) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     response = post(cast.tenant.slug, LIST, key, Origin=origin)
     assert response.status_code == 403
     assert refusal(response)["data"]["code"] == "origin_denied"
 
 
 def test_own_page_and_a_trusted_one_are_let_in(cast: Cast, settings: Any) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     settings.CSRF_TRUSTED_ORIGINS = ["https://app.example"]
     for origin in ("http://testserver", "https://app.example"):
         assert post(cast.tenant.slug, LIST, key, Origin=origin).status_code == 200
@@ -91,18 +91,18 @@ def test_own_page_and_a_trusted_one_are_let_in(cast: Cast, settings: Any) -> Non
 
 def test_host_that_is_not_ours_is_refused(cast: Cast, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["groundwork.example"]
-    assert post(cast.tenant.slug, LIST, key_of(cast.tenant, cast.owner)).status_code == 400
+    assert post(cast.tenant.slug, LIST, key_of(cast)).status_code == 400
 
 
 def test_message_has_a_size(cast: Cast) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     response = post(cast.tenant.slug, message("tools/list", padding="x" * 1_000_000), key)
     assert response.status_code == 413
     assert refusal(response)["data"]["code"] == "too_large"
 
 
 def test_rate_limit_of_rest_holds_and_says_what_remains(cast: Cast) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     with tenant_scope(cast.tenant.pk):
         RateLimit.objects.create(tenant=cast.tenant, kind="key", per_minute=2, burst=2)
     seen = [post(cast.tenant.slug, LIST, key) for _ in range(3)]
@@ -116,7 +116,7 @@ def test_rate_limit_of_rest_holds_and_says_what_remains(cast: Cast) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_no_stream_is_opened_from_here(cast: Cast, method: str) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     response = Client().generic(
         method, f"/t/{cast.tenant.slug}/mcp", headers={"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     )  # fmt: skip
@@ -146,7 +146,7 @@ BROKEN = {
 def test_broken_message_is_refused_and_is_no_failure_of_the_server(
     cast: Cast, body: str, version: str
 ) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     sent: Any = body.encode("utf-8", "surrogateescape")
     response = Client(raise_request_exception=False).post(
         f"/t/{cast.tenant.slug}/mcp", sent, content_type="application/json",

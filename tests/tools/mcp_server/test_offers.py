@@ -10,15 +10,17 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
-from apps.collections.models import Document, DocumentAccess
-from apps.tools.mcp_server import cursors, resources
+from apps.collections.models import Chunk, Collection, Document, DocumentAccess, Page
+from apps.tools.mcp_server import calls, resources
+from apps.tools.models import ToolGrant
 from apps.tools.services import grant_create
 from runs.models import PendingDecision, Run, ToolCall
 from runs.services import call_decide
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.conversations.support import Library, make_library
+from tests.collections.conftest import LAMPS, ingest
+from tests.conversations.support import make_library
 from tests.factories import make_collection
 from tests.tools.mcp_server.conftest import Send, key_of
 from tests.tools.test_calls import _work
@@ -64,20 +66,23 @@ def _other(cast: Cast) -> Any:
     return Other()
 
 
-def test_limited_document_is_not_there_for_others(cast: Cast, ask: Send) -> None:
-    library = make_library(cast, "Tariff", "limited.txt")
+def test_limited_document_is_not_there_for_others(
+    cast: Cast, ask: Send, collection: Collection
+) -> None:
     with tenant_scope(cast.tenant.pk):
+        document = ingest(cast, collection, "limited.md", LAMPS)
         Document.objects.update(is_restricted=True)
         DocumentAccess.objects.create(
-            tenant=cast.tenant, document=library.document, user=cast.user("admin")
+            tenant=cast.tenant, document=document, user=cast.user("admin")
         )
-    uris = [f"groundwork://{u}" for u in (f"documents/{library.document.pk}", f"documents/{library.document.pk}/pages/1", f"chunks/{library.chunks[0].pk}")]  # fmt: skip
-    for uri in uris:
-        assert read(ask, uri, role="member")["data"]["code"] == "not_found"
-        assert isinstance(read(ask, uri, role="admin"), str)
-    assert "limited.txt" not in json.dumps(ask("resources/list", role="member"))
-    assert "limited.txt" in json.dumps(ask("resources/list", role="admin"))
-    for uri in ("groundwork://search?query=duty%20of%20cars", f"groundwork://collections/{library.collection.pk}/search?query=duty"):  # fmt: skip
+        chunk = Chunk.objects.filter(document=document).first()
+    assert chunk is not None
+    for uri in (f"documents/{document.pk}", f"documents/{document.pk}/pages/1", f"chunks/{chunk.pk}"):  # fmt: skip
+        assert read(ask, f"groundwork://{uri}", role="member")["data"]["code"] == "not_found"
+        assert isinstance(read(ask, f"groundwork://{uri}", role="admin"), str)
+    assert "limited.md" not in json.dumps(ask("resources/list", role="member"))
+    assert "limited.md" in json.dumps(ask("resources/list", role="admin"))
+    for uri in ("groundwork://search?query=LED%20lamps", f"groundwork://collections/{collection.pk}/search?query=lamps"):  # fmt: skip
         assert json.loads(read(ask, uri, role="member"))["passages"] == []
         assert json.loads(read(ask, uri, role="admin"))["passages"]
 
@@ -112,7 +117,7 @@ def test_key_without_a_right_is_offered_nothing_of_it(cast: Cast, ask: Send) -> 
 
 
 def test_tools_are_those_of_rest_and_one_for_approvals(cast: Cast, ask: Send) -> None:
-    key = key_of(cast.tenant, cast.owner)
+    key = key_of(cast)
     rest = Client(headers={"Authorization": f"Bearer {key}"}).get("/api/v1/tools").json()["tools"]
     by_name = {t["function"]["name"]: t["function"] for t in rest}
     listed = {t["name"]: t for t in ask("tools/list")["tools"]}
@@ -135,6 +140,7 @@ def test_allowed_call_runs_and_is_recorded_as_over_rest(cast: Cast, ask: Send) -
             cast.owner.user_id,
         )
         row = ToolCall.objects.get(run=run)
+        assert row.path == "mcp"
         assert (row.name, row.status, row.arguments) == ("calculate", "succeeded", {"expression": "6*7"})  # fmt: skip
         event = AuditEvent.objects.get(action="tool.execute", object_id=str(run.pk))
         assert event.api_key_id is not None
@@ -155,6 +161,8 @@ def test_denied_arguments_are_refused_with_the_reason(
 ) -> None:
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     condition = [{"kind": "above", "argument": "amount", "value": 10}]
+    with tenant_scope(cast.tenant.pk):
+        ToolGrant.objects.filter(effect="ask").delete()
     grant_create(**who, effect="allow", target_kind="tool", target="pay")
     grant_create(**who, effect="deny", target_kind="tool", target="pay", arguments=condition)
     said = ask("tools/call", name="pay", arguments={"amount": 11})
@@ -186,7 +194,12 @@ def test_asked_call_waits_and_its_result_is_there_when_it_was_decided(
     assert "approval_result" in said["content"][0]["text"]
     with tenant_scope(cast.tenant.pk):
         run = Run.objects.get(pk=facts["run"])
-    async_to_sync(lambda: _work(run, lane_threads))()
+
+    @async_to_sync
+    async def worked() -> None:
+        await _work(run, lane_threads)
+
+    worked()
     waiting = ask("tools/call", name="approval_result", arguments={"run": run.pk})
     assert "still waits" in waiting["content"][0]["text"]
     assert with_pay == []
@@ -195,7 +208,7 @@ def test_asked_call_waits_and_its_result_is_there_when_it_was_decided(
             tenant=cast.tenant, actor=cast.actor("owner"), run=run,
             decision_id=PendingDecision.objects.get(run=run).pk, decision=Decision(decision, reason="Too much."),
         )  # fmt: skip
-    async_to_sync(lambda: _work(run, lane_threads))()
+    worked()
     ended = ask("tools/call", name="approval_result", arguments={"run": run.pk})
     by_uri = json.loads(read(ask, facts["result_at"]))
     assert with_pay == ([5] if decision == "approve" else [])
@@ -215,43 +228,56 @@ def test_number_of_a_run_that_is_none_is_an_error_in_words(ask: Send, run: Any) 
 # --- resources -------------------------------------------------------------------------------------
 
 
-def test_documents_are_read_whole_by_page_and_by_passage(cast: Cast, ask: Send) -> None:
-    library = make_library(cast)
-    document = f"groundwork://documents/{library.document.pk}"
-    whole = read(ask, document)
-    pages = [read(ask, f"{document}/pages/{n}") for n in (1, 2, 3)]
-    assert whole == "".join(pages)
-    passage = json.loads(read(ask, f"groundwork://chunks/{library.chunks[1].pk}"))
-    assert passage["text"] == library.chunks[1].text
-    assert passage["document_uri"] == document
-    for uri in (f"{document}/pages/4", f"{document}/pages/x", f"{document}/pages/{2**31}", f"{document}/", "groundwork://documents/1e3", "groundwork://documents/" + "9" * 400, "file:///etc/passwd", "groundwork://documents/../../x"):  # fmt: skip
+@pytest.fixture
+def document(cast: Cast, collection: Collection) -> Document:
+    """A document of two pages that search finds."""
+    with tenant_scope(cast.tenant.pk):
+        found = ingest(cast, collection, "lamps.md", LAMPS)
+        first = Page.objects.get(document=found)
+        Page.objects.create(
+            tenant=cast.tenant,
+            document=found,
+            number=2,
+            text="The end.",
+            char_start=len(first.text),
+        )
+    return found
+
+
+def test_documents_are_read_whole_by_page_and_by_passage(ask: Send, document: Document) -> None:
+    address = f"groundwork://documents/{document.pk}"
+    pages = [read(ask, f"{address}/pages/{n}") for n in (1, 2)]
+    assert pages[0].strip() == LAMPS.decode().strip()
+    assert read(ask, address) == "".join(pages)
+    wrong = ("/pages/3", "/pages/x", f"/pages/{2**31}", "/pages/" + "9" * 400, "/", "0", "/../1")
+    for uri in [address + w for w in wrong] + ["groundwork://documents/1e3", "groundwork://nothing", "file:///etc/passwd", "x" * 9000]:  # fmt: skip
         assert read(ask, uri)["data"]["code"] == "not_found", uri
 
 
 def test_long_document_says_where_it_goes_on(
-    cast: Cast, ask: Send, monkeypatch: pytest.MonkeyPatch
+    ask: Send, document: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = make_library(cast)
-    document = f"groundwork://documents/{library.document.pk}"
-    first = read(ask, f"{document}/pages/1")
-    monkeypatch.setattr(resources, "MAX_TEXT", len(first) + 5)
-    assert read(ask, document).startswith(first)
-    assert f"{document}/pages/2" in read(ask, document)
+    address = f"groundwork://documents/{document.pk}"
+    first = read(ask, f"{address}/pages/1")
+    monkeypatch.setattr(resources, "MAX_TEXT", len(first) + 3)
+    assert read(ask, address).startswith(first)
+    assert f"{address}/pages/2" in read(ask, address)
     monkeypatch.setattr(resources, "MAX_TEXT", 10)
-    cut = read(ask, f"{document}/pages/1")
+    cut = read(ask, f"{address}/pages/1")
     assert cut.startswith(first[:10])
-    assert "cut" in cut
+    assert "was cut after 10" in cut
 
 
-def test_search_cites_and_its_query_must_be_there(cast: Cast, ask: Send) -> None:
-    library = make_library(cast)
-    make_library(cast, "Other", "other.txt", ["The duty on ships is nothing."])
-    everywhere = json.loads(read(ask, "groundwork://search?query=duty"))["passages"]
-    here = json.loads(read(ask, f"groundwork://collections/{library.collection.pk}/search?query=duty%20cars"))  # fmt: skip
-    assert {p["document"] for p in everywhere} == {library.document.name, "other.txt"}
-    assert {p["document"] for p in here["passages"]} == {library.document.name}
-    assert here["query"] == "duty cars"
-    assert json.loads(read(ask, here["passages"][0]["uri"]))["text"] == here["passages"][0]["text"]
+def test_search_cites_and_its_query_must_be_there(
+    ask: Send, document: Document, collection: Collection
+) -> None:
+    everywhere = json.loads(read(ask, "groundwork://search?query=LED%20lamps"))
+    here = json.loads(read(ask, f"groundwork://collections/{collection.pk}/search?query=LED%20lamps"))  # fmt: skip
+    assert everywhere == here
+    assert here["query"] == "LED lamps"
+    best = here["passages"][0]
+    assert (best["document"], best["document_uri"]) == ("lamps.md", f"groundwork://documents/{document.pk}")  # fmt: skip
+    assert json.loads(read(ask, best["uri"]))["text"] == best["text"]
     assert read(ask, "groundwork://search")["data"]["code"] == "query_invalid"
     assert read(ask, "groundwork://search?query=" + "x" * 5000)["data"]["code"] == "query_invalid"
     assert (
@@ -262,9 +288,10 @@ def test_search_cites_and_its_query_must_be_there(cast: Cast, ask: Send) -> None
 def test_lists_come_in_pages_that_hold_everything_once(
     cast: Cast, ask: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    libraries: list[Library] = [make_library(cast, f"L{i}", f"d{i}.txt") for i in range(3)]
+    for i in range(3):
+        make_library(cast, f"L{i}", f"d{i}.txt")
     make_collection(cast.tenant, "Empty")
-    for module in (cursors, resources):
+    for module in (calls, resources):
         monkeypatch.setattr(module, "PAGE", 2)
     seen: list[str] = []
     cursor: dict[str, str] = {}
@@ -275,23 +302,35 @@ def test_lists_come_in_pages_that_hold_everything_once(
         if "nextCursor" not in page:
             break
         cursor = {"cursor": page["nextCursor"]}
-    assert seen == ["L0", "L1", "L2", "Empty", *(x.document.name for x in libraries)]
+    assert seen == ["L0", "L1", "L2", "Empty", "d0.txt", "d1.txt", "d2.txt"]
+    named: list[str] = []
+    cursor = {}
+    while True:
+        page = ask("tools/list", **cursor)
+        named += [t["name"] for t in page["tools"]]
+        assert len(page["tools"]) <= 2
+        if "nextCursor" not in page:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    assert named == sorted(set(named))
+    assert {"approval_result", "calculate", "search_documents"} <= set(named)
     assert len(ask("resources/templates/list")["resourceTemplates"]) == 7
 
 
 # --- prompts ---------------------------------------------------------------------------------------
 
 
-def test_prompts_teach_the_callers_own_tools_and_bring_passages(cast: Cast, ask: Send) -> None:
-    library = make_library(cast)
+def test_prompts_teach_the_callers_own_tools_and_bring_passages(
+    ask: Send, document: Document, collection: Collection
+) -> None:
     assert names(ask("prompts/list"), "prompts") == {"use_tools", "answer_from_documents"}
-    guide = ask("prompts/get", name="use_tools", arguments={"question": "What do cars pay?"})
+    guide = ask("prompts/get", name="use_tools", arguments={"question": "What do lamps pay?"})
     assert "# Using tools" in guide["messages"][0]["content"]["text"]
-    assert guide["messages"][1]["content"]["text"] == "What do cars pay?"
-    said = ask("prompts/get", name="answer_from_documents", arguments={"question": "What duty do cars pay?", "collection": library.collection.name})  # fmt: skip
+    assert guide["messages"][1]["content"]["text"] == "What do lamps pay?"
+    said = ask("prompts/get", name="answer_from_documents", arguments={"question": "What do lamps pay?", "collection": collection.name.upper()})  # fmt: skip
     *passages, question = said["messages"]
-    assert any("2.5 percent" in p["content"]["resource"]["text"] for p in passages)
-    assert question["content"]["text"].startswith("What duty do cars pay?")
+    assert any("two percent" in p["content"]["resource"]["text"] for p in passages)
+    assert question["content"]["text"].startswith("What do lamps pay?")
     nameless = ask("prompts/get", name="nonsense")
     assert "There are: use_tools, answer_from_documents" in nameless["message"]
     assert ask("prompts/get", name="answer_from_documents")["data"]["code"] == "invalid"
