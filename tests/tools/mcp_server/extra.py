@@ -33,4 +33,4 @@ class ExtraConfig(AppConfig):
     def ready(self) -> None:
         from apps.tools.bundles import Bundle, bundle_register  # needs the models
 
-        bundle_register(Bundle("builtin_extra", lambda: (sleep_long, pay)))
+        bundle_register(Bundle("builtin.extra", lambda: (sleep_long, pay)))

@@ -186,23 +186,28 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_cancelled_call_is_stopped_and_recorded_so(
+async def test_call_is_stopped_and_recorded_so_when_its_caller_hangs_up(
     stack: Stack, cast: Cast, mode: str
 ) -> None:
     key = await sync_to_async(key_of)(cast)
 
-    def rows(**which: Any) -> Any:
+    def rows(**which: Any) -> bool:
         with tenant_scope(cast.tenant.pk):
-            return ToolCall.objects.filter(name="sleep_long", **which).exists()
+            return bool(ToolCall.objects.filter(name="sleep_long", **which).exists())
 
+    def stopped() -> bool:
+        return rows(run__status="stopped", run__stop_reason="cancelled", status="unknown")
+
+    # The newer protocol closes the request that is cancelled, the older one keeps it until it leaves.
     async with connected(stack, cast.tenant.slug, key, mode) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "sleep_long", {})
             await sync_to_async(wait_for)(rows, 20, "the call to begin")
             group.cancel_scope.cancel()
-        stopped: Any = lambda: rows(run__status="stopped", run__stop_reason="cancelled")  # noqa: E731
-        await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
-        assert "42" in text(await client.call_tool("calculate", {"expression": "6*7"}))
+        if mode != "legacy":
+            await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
+            assert "42" in text(await client.call_tool("calculate", {"expression": "6*7"}))
+    await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
 
 
 async def test_many_callers_at_once_each_get_their_own_answers(stack: Stack, cast: Cast) -> None:
