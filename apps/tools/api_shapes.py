@@ -11,6 +11,23 @@ from apps.tools.services.calls import MAX_ARGUMENTS, MAX_CALLS
 _BIGINT = 2**63 - 1
 
 
+class SystemQuery(serializers.Serializer[Any]):
+    system = serializers.ChoiceField(
+        choices=["native", "langchain"], required=False, default=None, allow_null=True,
+        help_text="What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.",
+    )  # fmt: skip
+    use_langchain = serializers.BooleanField(
+        required=False, default=None, allow_null=True, help_text="true is the same as system=langchain."
+    )  # fmt: skip
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Refuse two answers to one question."""
+        system, wanted = values["system"], values["use_langchain"]
+        if system is not None and wanted is not None and wanted != (system == "langchain"):
+            raise serializers.ValidationError({"use_langchain": ["It contradicts system: give one of the two."]})  # fmt: skip
+        return {"is_langchain": bool(wanted) or system == "langchain"}
+
+
 class FunctionOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()

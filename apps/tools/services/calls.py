@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -44,6 +44,7 @@ from toolloop.tools.runtime import Prepared, call_prepare, call_run, output_cut
 from toolloop.tools.tool import Verdict
 
 R = TypeVar("R")
+Runner = Callable[..., Awaitable[ToolResult]]
 JOB_KIND = "tools.calls_run"
 RUN_KIND = "tool_calls"
 MODEL = "scripted/calls"
@@ -77,6 +78,7 @@ def calls_execute(
     calls: Sequence[ToolCall],
     collections: Sequence[int] | None = None,
     path: str = CallPath.REST,
+    runner: Runner = call_run,
     stop: Future[None] | None = None,
 ) -> Executed:
     """Run calls as the policy has it: allowed ones at once and side by side, asked ones in a run that is parked.
@@ -87,6 +89,7 @@ def calls_execute(
         calls: at most ``MAX_CALLS``, with ids that differ.
         collections: ids of the collections they are about; None for all that the actor may read.
         path: how they came here, for the log.
+        runner: makes a call that is allowed: ``call_run`` or what gives the same results.
         stop: another thread resolves it when nobody waits for the results any more. What runs is cancelled then, its
             outcome is unknown, and the run that records it is stopped.
 
@@ -127,7 +130,7 @@ def calls_execute(
         tenant=tenant, run=run, guard=guard, collections=collections, in_db=in_db
     )
     try:
-        ended = asyncio.run(_until(stop, _all_run(checked, context, threads)))
+        ended = asyncio.run(_until(stop, _all_run(checked, context, threads, runner)))
     except asyncio.CancelledError:
         _stopped(run)
         raise Conflict("cancelled", "The call was cancelled.") from None
@@ -182,6 +185,7 @@ async def _all_run(
     checked: Sequence[Prepared | ToolResult | PendingCall],
     context: Mapping[str, Any],
     threads: BlockingThreads,
+    runner: Runner,
 ) -> list[tuple[ToolResult, float] | None]:
     slots = asyncio.Semaphore(MAX_PARALLEL)
 
@@ -194,7 +198,7 @@ async def _all_run(
             return entry, 0.0
         async with slots:
             begun = time.monotonic()
-            result = await call_run(
+            result = await runner(
                 entry,
                 ToolContext(context, entry.call.id),
                 timeout_s=TIMEOUT_S,

@@ -10,6 +10,7 @@ import binascii
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolloop.deferred import ParkCall, PendingCall
@@ -18,7 +19,14 @@ from toolloop.interop.portal import run_in_portal
 from toolloop.media import Media
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import call_prepare, call_run, output_cut
+from toolloop.tools.runtime import (
+    BlockingRunner,
+    Prepared,
+    call_prepare,
+    call_run,
+    output_cut,
+    run_in_thread,
+)
 from toolloop.tools.tool import (
     ApprovalRule,
     Tool,
@@ -44,6 +52,11 @@ def _langchain() -> Any:
             "LangChain is not installed: pip install -r requirements/langchain.txt (or: pip install langchain-core)"
         ) from error
     return langchain_core.tools
+
+
+def langchain_require() -> None:
+    """Raise ConfigurationError, which says how to install it, unless LangChain is there."""
+    _langchain()
 
 
 def to_langchain(
@@ -125,6 +138,65 @@ def to_langchain(
         metadata={"side_effects": tool.side_effects, "category": tool.category},
     )
     return made
+
+
+def functions_of(toolset: Toolset) -> list[dict[str, Any]]:
+    """Return tools in OpenAI's function format, as LangChain writes it; ours word for word.
+
+    Raises:
+        ConfigurationError: LangChain is not installed.
+    """
+    tools = _langchain()
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+
+    return [convert_to_openai_tool(_declared(tools, tool, _never)) for tool in toolset]
+
+
+async def call_run_langchain(
+    prepared: Prepared,
+    context: ToolContext,
+    *,
+    timeout_s: float,
+    run_blocking: BlockingRunner = run_in_thread,
+) -> ToolResult:
+    """Run a prepared call as ``call_run`` does and with the same result, as the call of a LangChain tool.
+
+    What an application hangs on LangChain's tools (callbacks, tracing) sees it.
+
+    Raises:
+        ConfigurationError: LangChain is not installed.
+    """
+    tools = _langchain()
+
+    async def coroutine(**arguments: Any) -> tuple[Any, ToolResult]:
+        call = replace(prepared.call, arguments=arguments)
+        again = call_prepare(call, Toolset([prepared.tool]))
+        if isinstance(again, ToolResult):
+            return again.content, again
+        result = await call_run(again, context, timeout_s=timeout_s, run_blocking=run_blocking)
+        return _with_parts(result.content, result.parts), result
+
+    call = prepared.call
+    sent = {"name": call.name, "args": dict(call.arguments or {}), "id": call.id, "type": "tool_call"}  # fmt: skip
+    message = await _declared(tools, prepared.tool, coroutine).ainvoke(sent)
+    result: ToolResult = message.artifact
+    return result
+
+
+def _declared(tools: Any, tool: Tool, coroutine: Any) -> StructuredTool:
+    made: StructuredTool = tools.StructuredTool.from_function(
+        coroutine=coroutine,
+        name=tool.name,
+        description=tool.description,
+        args_schema=dict(tool.parameters),
+        infer_schema=False,
+        response_format="content_and_artifact",
+    )
+    return made
+
+
+async def _never(**arguments: Any) -> tuple[Any, Any]:
+    raise ConfigurationError("this tool was made to be shown, not called")
 
 
 def _with_parts(text: str, parts: Sequence[Media]) -> Any:
