@@ -7,7 +7,7 @@ ARGS   ?=
 TESTS  ?= tests
 PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types layers django migrations schema openapi lock clean
+.PHONY: help install install-dev run test check lint types layers django migrations schema openapi client lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -46,9 +46,14 @@ schema: install-dev ## The REST API is the committed docs/openapi.yaml
 	@mkdir -p var
 	$(PY) manage.py spectacular --fail-on-warn --file var/openapi.yaml
 	@diff -u docs/openapi.yaml var/openapi.yaml || { echo "The REST API changed: run 'make openapi' and commit docs/openapi.yaml."; exit 1; }
+	$(PY) clients/python/generate.py --check
 
-openapi: install ## Write the API schema that `make check` compares with
+openapi: install ## Write the API schema that `make check` compares with, and the client made from it
 	$(PY) manage.py spectacular --fail-on-warn --file docs/openapi.yaml
+	$(PY) clients/python/generate.py
+
+client: install ## Write clients/python from docs/openapi.yaml
+	$(PY) clients/python/generate.py
 
 lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	@test -x $(BIN)/uv || $(PY) -m pip install --quiet uv

@@ -247,7 +247,10 @@ def test_api_session_in_the_workspace_of_others_does_not_exist(row: Row, mine: S
 def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Side, theirs: Side):
     def send(client: Client, side: Side) -> int:
         url, data = reverse(name, kwargs={"tenant_slug": side.tenant.slug}), KEYED[name]["data"]
-        status: int = client.post(url, data, content_type="application/json").status_code
+        accept = {"Accept": "application/json"}
+        status: int = client.post(
+            url, data, content_type="application/json", headers=accept
+        ).status_code
         return status
 
     own = key_client(mine, ["run.read"])

@@ -1,0 +1,628 @@
+"""The operations of the API. Generated from docs/openapi.yaml by `make client`: do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, cast
+
+from groundwork_client import models
+from groundwork_client.transport import Event, Transport
+
+
+class Groundwork(Transport):
+    """The workspace of an API key; a method for each operation, named as in the API's reference."""
+
+    def approvals_list(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, cursor: str | None = None, page_size: int | None = None, tool: str | None = None) -> models.PaginatedDecisionList:
+        """List approvals, newest first; decide about one with `POST /runs/{run_id}/decisions/{id}`. box:
+        `to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you
+        may see. cursor: The pagination cursor value. page_size: Number of results to return per page. tool: Only
+        calls of this tool."""
+        return cast("models.PaginatedDecisionList", self._call("GET", "/api/v1/approvals", query={"box": box, "cursor": cursor, "page_size": page_size, "tool": tool}))
+
+    def approvals_list_all(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, page_size: int | None = None, tool: str | None = None) -> Iterator[models.Decision]:
+        """Go through all rows of ``approvals_list``, page by page."""
+        return self._every(lambda cursor: self.approvals_list(box=box, page_size=page_size, tool=tool, cursor=cursor))
+
+    def approvals_hand_over(self, id: int, body: models.HandOverInputRequest, *, idempotency_key: str | None = None) -> models.Decision:
+        """Hand a decision over to another member who may decide; who could before still can."""
+        return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
+
+    def chunk_history_restore(self, id: int, *, idempotency_key: str | None = None) -> models.Chunk:
+        """Put a chunk back to what it was before this change."""
+        return cast("models.Chunk", self._call("POST", f"/api/v1/chunk-changes/{id}/restore", idempotency_key=idempotency_key))
+
+    def chunks_get(self, id: int) -> models.ChunkDetail:
+        """Return a passage with the ids of its neighbours in the document."""
+        return cast("models.ChunkDetail", self._call("GET", f"/api/v1/chunks/{id}"))
+
+    def chunks_change(self, id: int, body: models.PatchedChunkChangeRequest | None = None, *, idempotency_key: str | None = None) -> models.ChunkDetail:
+        """Give a chunk another text, or leave it out of search; both are kept in its history."""
+        return cast("models.ChunkDetail", self._call("PATCH", f"/api/v1/chunks/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def chunk_chain_walk(self, id: int, *, depth: int | None = None, relation: list[str] | None = None) -> list[models.ChainStep]:
+        """Walk from a chunk along its strongest links, never to a chunk twice. depth: Steps at most, 1 to 100; 10
+        if not given. relation: Links to follow; `next` if not given."""
+        return cast("list[models.ChainStep]", self._call("GET", f"/api/v1/chunks/{id}/chain", query={"depth": depth, "relation": relation}))
+
+    def chunk_graph_get(self, id: int) -> models.CodeEdges:
+        """Return what a chunk of code defines, imports, calls and inherits from, and what does so with it."""
+        return cast("models.CodeEdges", self._call("GET", f"/api/v1/chunks/{id}/graph"))
+
+    def chunk_history_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedChunkRevisionList:
+        """List what people have changed in a chunk, newest first. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
+        return cast("models.PaginatedChunkRevisionList", self._call("GET", f"/api/v1/chunks/{id}/history", query={"cursor": cursor, "page_size": page_size}))
+
+    def chunk_history_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.ChunkRevision]:
+        """Go through all rows of ``chunk_history_list``, page by page."""
+        return self._every(lambda cursor: self.chunk_history_list(id, page_size=page_size, cursor=cursor))
+
+    def chunk_links_list(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> list[models.ChunkLink]:
+        """List what a chunk links to, or what links to it, strongest first. relation: These alone."""
+        return cast("list[models.ChunkLink]", self._call("GET", f"/api/v1/chunks/{id}/links", query={"direction": direction, "relation": relation}))
+
+    def chunk_neighbours_get(self, id: int, *, reach: int | None = None) -> models.ChunkNeighbours:
+        """Return the chunks before and after a chunk in its document. reach: Chunks on either side, 1 to 20."""
+        return cast("models.ChunkNeighbours", self._call("GET", f"/api/v1/chunks/{id}/neighbours", query={"reach": reach}))
+
+    def collections_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedCollectionList:
+        """List collections with their counts, newest first. cursor: The pagination cursor value. page_size: Number
+        of results to return per page."""
+        return cast("models.PaginatedCollectionList", self._call("GET", "/api/v1/collections", query={"cursor": cursor, "page_size": page_size}))
+
+    def collections_list_all(self, *, page_size: int | None = None) -> Iterator[models.Collection]:
+        """Go through all rows of ``collections_list``, page by page."""
+        return self._every(lambda cursor: self.collections_list(page_size=page_size, cursor=cursor))
+
+    def collections_create(self, body: models.CollectionInputRequest, *, idempotency_key: str | None = None) -> models.Collection:
+        """Create a collection."""
+        return cast("models.Collection", self._call("POST", "/api/v1/collections", body=body, idempotency_key=idempotency_key))
+
+    def collections_get(self, id: int) -> models.Collection:
+        """Return a collection."""
+        return cast("models.Collection", self._call("GET", f"/api/v1/collections/{id}"))
+
+    def collections_update(self, id: int, body: models.PatchedCollectionInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Collection:
+        """Change name, description or chunk sizes; sizes count for documents added from now on."""
+        return cast("models.Collection", self._call("PATCH", f"/api/v1/collections/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def collections_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a collection with everything in it."""
+        self._call("DELETE", f"/api/v1/collections/{id}", idempotency_key=idempotency_key)
+
+    def ingestion_check(self, id: int) -> models.IngestionCheck:
+        """Compare documents, chunks, vectors and statistics with each other and list what is wrong."""
+        return cast("models.IngestionCheck", self._call("GET", f"/api/v1/collections/{id}/check"))
+
+    def ingestion_repair(self, id: int, *, idempotency_key: str | None = None) -> models.IngestionCheck:
+        """The same, and put right what can be; the rest is returned with advice."""
+        return cast("models.IngestionCheck", self._call("POST", f"/api/v1/collections/{id}/check", idempotency_key=idempotency_key))
+
+    def chunks_list(self, id: int, *, cursor: str | None = None, document_id: int | None = None, has_points: bool | None = None, header: str | None = None, header_match: Literal['contains', 'exact'] | None = None, is_disabled: bool | None = None, is_edited: bool | None = None, kind: list[Literal['class', 'doc', 'file', 'function', 'table']] | None = None, page: int | None = None, page_size: int | None = None, path: str | None = None, path_prefix: str | None = None, points_by: Literal['model', 'rule'] | None = None, qualified_name: str | None = None, relation: str | None = None, text: str | None = None) -> models.PaginatedChunkList:
+        """List the chunks of a collection's live documents that match all filters, with key points. cursor: The
+        pagination cursor value. document_id: Of this document alone. header: Under a heading of this title.
+        page_size: Number of results to return per page. path: Of the source file at this path. path_prefix: Of
+        files below this folder. qualified_name: Code whose full name begins so. relation: With a link of this
+        relation; `any` for any. text: With these characters, case aside."""
+        return cast("models.PaginatedChunkList", self._call("GET", f"/api/v1/collections/{id}/chunks", query={"cursor": cursor, "document_id": document_id, "has_points": has_points, "header": header, "header_match": header_match, "is_disabled": is_disabled, "is_edited": is_edited, "kind": kind, "page": page, "page_size": page_size, "path": path, "path_prefix": path_prefix, "points_by": points_by, "qualified_name": qualified_name, "relation": relation, "text": text}))
+
+    def chunks_list_all(self, id: int, *, document_id: int | None = None, has_points: bool | None = None, header: str | None = None, header_match: Literal['contains', 'exact'] | None = None, is_disabled: bool | None = None, is_edited: bool | None = None, kind: list[Literal['class', 'doc', 'file', 'function', 'table']] | None = None, page: int | None = None, page_size: int | None = None, path: str | None = None, path_prefix: str | None = None, points_by: Literal['model', 'rule'] | None = None, qualified_name: str | None = None, relation: str | None = None, text: str | None = None) -> Iterator[models.Chunk]:
+        """Go through all rows of ``chunks_list``, page by page."""
+        return self._every(lambda cursor: self.chunks_list(id, document_id=document_id, has_points=has_points, header=header, header_match=header_match, is_disabled=is_disabled, is_edited=is_edited, kind=kind, page=page, page_size=page_size, path=path, path_prefix=path_prefix, points_by=points_by, qualified_name=qualified_name, relation=relation, text=text, cursor=cursor))
+
+    def documents_list(self, id: int, *, cursor: str | None = None, document_type: str | None = None, page_size: int | None = None, q: str | None = None, source: Literal['archive', 'chroma', 'folder', 'git', 'tool', 'upload', 'url'] | None = None, status: Literal['cancelled', 'failed', 'processing', 'queued', 'ready'] | None = None, tag: str | None = None) -> models.PaginatedDocumentList:
+        """List the current versions of a collection's documents with status and counts, newest first. cursor: The
+        pagination cursor value. document_type: `-` for documents without one. page_size: Number of results to
+        return per page. q: Part of a path, any case. status: Only these."""
+        return cast("models.PaginatedDocumentList", self._call("GET", f"/api/v1/collections/{id}/documents", query={"cursor": cursor, "document_type": document_type, "page_size": page_size, "q": q, "source": source, "status": status, "tag": tag}))
+
+    def documents_list_all(self, id: int, *, document_type: str | None = None, page_size: int | None = None, q: str | None = None, source: Literal['archive', 'chroma', 'folder', 'git', 'tool', 'upload', 'url'] | None = None, status: Literal['cancelled', 'failed', 'processing', 'queued', 'ready'] | None = None, tag: str | None = None) -> Iterator[models.Document]:
+        """Go through all rows of ``documents_list``, page by page."""
+        return self._every(lambda cursor: self.documents_list(id, document_type=document_type, page_size=page_size, q=q, source=source, status=status, tag=tag, cursor=cursor))
+
+    def documents_upload(self, id: int, body: models.UploadRequest, *, idempotency_key: str | None = None) -> models.UploadedDocument:
+        """Upload a file and start its ingestion; the same bytes again return the existing document (200)."""
+        return cast("models.UploadedDocument", self._call("POST", f"/api/v1/collections/{id}/documents", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
+
+    def files_list(self, id: int, *, folder: str | None = None, limit: int | None = None, offset: int | None = None) -> models.FileListing:
+        """List a folder of the collection: folders first, then files, by name."""
+        return cast("models.FileListing", self._call("GET", f"/api/v1/collections/{id}/files", query={"folder": folder, "limit": limit, "offset": offset}))
+
+    def files_changes(self, id: int, *, cursor: str | None = None, page_size: int | None = None, path: str | None = None) -> models.PaginatedFileChangeList:
+        """List the changes of the collection's files, newest first, each with the files that you may see. cursor:
+        The pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedFileChangeList", self._call("GET", f"/api/v1/collections/{id}/files/changes", query={"cursor": cursor, "page_size": page_size, "path": path}))
+
+    def files_changes_all(self, id: int, *, page_size: int | None = None, path: str | None = None) -> Iterator[models.FileChange]:
+        """Go through all rows of ``files_changes``, page by page."""
+        return self._every(lambda cursor: self.files_changes(id, page_size=page_size, path=path, cursor=cursor))
+
+    def files_read(self, id: int, *, end: int | None = None, path: str, start: int | None = None) -> models.File:
+        """Read lines of a file; 500 when no end is given, 2000 at most."""
+        return cast("models.File", self._call("GET", f"/api/v1/collections/{id}/files/content", query={"end": end, "path": path, "start": start}))
+
+    def files_write(self, id: int, body: models.FileWriteInputRequest, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Write a whole file, new or in place of the one that is there."""
+        return cast("models.FilesChanged", self._call("PUT", f"/api/v1/collections/{id}/files/content", body=body, idempotency_key=idempotency_key))
+
+    def files_delete(self, id: int, *, expected: str | None = None, path: str, idempotency_key: str | None = None) -> None:
+        """Delete a file and its document; it can be undone."""
+        self._call("DELETE", f"/api/v1/collections/{id}/files/content", query={"expected": expected, "path": path}, idempotency_key=idempotency_key)
+
+    def files_diff(self, id: int, *, other: str | None = None, other_revision: int | None = None, path: str | None = None, revision: int | None = None) -> models.FileDiff:
+        """Compare two files (path, other), show what a revision changed, or compare two revisions."""
+        return cast("models.FileDiff", self._call("GET", f"/api/v1/collections/{id}/files/diff", query={"other": other, "other_revision": other_revision, "path": path, "revision": revision}))
+
+    def files_edit(self, id: int, body: models.FilesEditInputRequest, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Edit several files by lines or exact text; all edits are made, or none."""
+        return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/edit", body=body, idempotency_key=idempotency_key))
+
+    def files_move(self, id: int, body: models.FileMoveInputRequest, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Move a file; its document keeps versions and limits."""
+        return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/move", body=body, idempotency_key=idempotency_key))
+
+    def files_redo(self, id: int, body: models.ChangeInputRequest | None = None, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Make a change again that was taken back."""
+        return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/redo", body=body or {}, idempotency_key=idempotency_key))
+
+    def files_restore(self, id: int, body: models.RestoreInputRequest, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Give a file the content it had after a revision."""
+        return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/restore", body=body, idempotency_key=idempotency_key))
+
+    def files_rules(self, id: int) -> models.FileRules:
+        """Return what file tools may touch."""
+        return cast("models.FileRules", self._call("GET", f"/api/v1/collections/{id}/files/rules"))
+
+    def files_rules_set(self, id: int, body: models.FileRulesRequest | None = None, *, idempotency_key: str | None = None) -> models.FileRules:
+        """Replace the rules; what is left out gets its default."""
+        return cast("models.FileRules", self._call("PUT", f"/api/v1/collections/{id}/files/rules", body=body or {}, idempotency_key=idempotency_key))
+
+    def files_search(self, id: int, *, case: bool | None = None, folder: str | None = None, kind: Literal['name', 'regex', 'text'] | None = None, limit: int | None = None, names: str | None = None, offset: int | None = None, query: str) -> models.FileMatches:
+        """Find lines by text or regular expression, or files by name; the search ends after five seconds."""
+        return cast("models.FileMatches", self._call("GET", f"/api/v1/collections/{id}/files/search", query={"case": case, "folder": folder, "kind": kind, "limit": limit, "names": names, "offset": offset, "query": query}))
+
+    def files_structure(self, id: int, *, depth: int | None = None, folder: str | None = None) -> models.ProjectStructure:
+        """Return folders and files with sizes and languages, three levels deep unless told otherwise."""
+        return cast("models.ProjectStructure", self._call("GET", f"/api/v1/collections/{id}/files/structure", query={"depth": depth, "folder": folder}))
+
+    def files_syntax(self, id: int, *, path: str) -> models.SyntaxCheck:
+        """Say where a source, JSON, TOML or YAML file breaks its grammar."""
+        return cast("models.SyntaxCheck", self._call("GET", f"/api/v1/collections/{id}/files/syntax", query={"path": path}))
+
+    def files_undo(self, id: int, body: models.ChangeInputRequest | None = None, *, idempotency_key: str | None = None) -> models.FilesChanged:
+        """Take a change back as a whole; refused (409) when one of its files was changed since."""
+        return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/undo", body=body or {}, idempotency_key=idempotency_key))
+
+    def git_diff(self, id: int, *, new: str | None = None, old: str | None = None, path: str | None = None) -> models.GitDiff:
+        """Show what changed from one commit to another, or to the files as they are now."""
+        return cast("models.GitDiff", self._call("GET", f"/api/v1/collections/{id}/git/diff", query={"new": new, "old": old, "path": path}))
+
+    def git_log(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> models.GitLog:
+        """List commits, newest first."""
+        return cast("models.GitLog", self._call("GET", f"/api/v1/collections/{id}/git/log", query={"limit": limit, "path": path, "ref": ref, "skip": skip}))
+
+    def git_status(self, id: int) -> models.GitStatus:
+        """Compare the last commit, the index and the files as they are now."""
+        return cast("models.GitStatus", self._call("GET", f"/api/v1/collections/{id}/git/status"))
+
+    def imports_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedImportList:
+        """List a collection's imports, newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedImportList", self._call("GET", f"/api/v1/collections/{id}/imports", query={"cursor": cursor, "page_size": page_size}))
+
+    def imports_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Import]:
+        """Go through all rows of ``imports_list``, page by page."""
+        return self._every(lambda cursor: self.imports_list(id, page_size=page_size, cursor=cursor))
+
+    def imports_start(self, id: int, body: models.ImportStartRequest, *, idempotency_key: str | None = None) -> models.ImportDetail:
+        """Start an import of an archive, folder, repository, Chroma collection or web pages."""
+        return cast("models.ImportDetail", self._call("POST", f"/api/v1/collections/{id}/imports", body=body, idempotency_key=idempotency_key))
+
+    def chunks_read(self, id: int, *, cursor: str | None = None, document_id: int | None = None, has_points: bool | None = None, header: str | None = None, header_match: Literal['contains', 'exact'] | None = None, is_disabled: bool | None = None, is_edited: bool | None = None, kind: list[Literal['class', 'doc', 'file', 'function', 'table']] | None = None, page: int | None = None, path: str | None = None, path_prefix: str | None = None, place: int | None = None, points_by: Literal['model', 'rule'] | None = None, qualified_name: str | None = None, relation: str | None = None, step: Literal['current', 'jump', 'next', 'previous', 'reset'] | None = None, text: str | None = None) -> models.Reader:
+        """Go to the current, next or previous chunk, jump to a place, or begin anew; the cursor remembers the
+        place. cursor: Of the step before; filters are in it. document_id: Of this document alone. header: Under a
+        heading of this title. path: Of the source file at this path. path_prefix: Of files below this folder.
+        place: For `jump`: from 0; negative from the end. qualified_name: Code whose full name begins so. relation:
+        With a link of this relation; `any` for any. step: `next` if not given. text: With these characters, case
+        aside."""
+        return cast("models.Reader", self._call("GET", f"/api/v1/collections/{id}/reader", query={"cursor": cursor, "document_id": document_id, "has_points": has_points, "header": header, "header_match": header_match, "is_disabled": is_disabled, "is_edited": is_edited, "kind": kind, "page": page, "path": path, "path_prefix": path_prefix, "place": place, "points_by": points_by, "qualified_name": qualified_name, "relation": relation, "step": step, "text": text}))
+
+    def collections_reindex(self, id: int, *, idempotency_key: str | None = None) -> models.Count:
+        """Read every live document of a collection again, for example after its chunk sizes were changed."""
+        return cast("models.Count", self._call("POST", f"/api/v1/collections/{id}/reindex", idempotency_key=idempotency_key))
+
+    def search_cases_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSearchCaseList:
+        """List the questions saved for evaluation, newest first. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
+        return cast("models.PaginatedSearchCaseList", self._call("GET", f"/api/v1/collections/{id}/search-cases", query={"cursor": cursor, "page_size": page_size}))
+
+    def search_cases_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.SearchCase]:
+        """Go through all rows of ``search_cases_list``, page by page."""
+        return self._every(lambda cursor: self.search_cases_list(id, page_size=page_size, cursor=cursor))
+
+    def search_cases_save(self, id: int, body: models.SearchCaseInputRequest, *, idempotency_key: str | None = None) -> models.SearchCase:
+        """Save a question with the passages that should answer it."""
+        return cast("models.SearchCase", self._call("POST", f"/api/v1/collections/{id}/search-cases", body=body, idempotency_key=idempotency_key))
+
+    def snapshots_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSnapshotList:
+        """List the moments that have a name, to search as of. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
+        return cast("models.PaginatedSnapshotList", self._call("GET", f"/api/v1/collections/{id}/snapshots", query={"cursor": cursor, "page_size": page_size}))
+
+    def snapshots_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Snapshot]:
+        """Go through all rows of ``snapshots_list``, page by page."""
+        return self._every(lambda cursor: self.snapshots_list(id, page_size=page_size, cursor=cursor))
+
+    def snapshots_create(self, id: int, body: models.SnapshotInputRequest, *, idempotency_key: str | None = None) -> models.Snapshot:
+        """Give a moment of the collection a name; as far back as versions are kept, it can be searched as it
+        was."""
+        return cast("models.Snapshot", self._call("POST", f"/api/v1/collections/{id}/snapshots", body=body, idempotency_key=idempotency_key))
+
+    def chunk_statistics_get(self, id: int) -> models.ChunkStatistics:
+        """Return counts, sizes, kinds, links and coverage of the chunks of a collection's live documents."""
+        return cast("models.ChunkStatistics", self._call("GET", f"/api/v1/collections/{id}/statistics"))
+
+    def swaps_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSpaceSwapList:
+        """List the moves of a collection to other embedding models, newest first. cursor: The pagination cursor
+        value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedSpaceSwapList", self._call("GET", f"/api/v1/collections/{id}/swaps", query={"cursor": cursor, "page_size": page_size}))
+
+    def swaps_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.SpaceSwap]:
+        """Go through all rows of ``swaps_list``, page by page."""
+        return self._every(lambda cursor: self.swaps_list(id, page_size=page_size, cursor=cursor))
+
+    def swaps_start(self, id: int, body: models.SpaceSwapInputRequest, *, idempotency_key: str | None = None) -> models.SpaceSwap:
+        """Begin to make vectors of another model beside the live ones; search goes on with these."""
+        return cast("models.SpaceSwap", self._call("POST", f"/api/v1/collections/{id}/swaps", body=body, idempotency_key=idempotency_key))
+
+    def conversations_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedConversationList:
+        """List conversations, newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedConversationList", self._call("GET", "/api/v1/conversations", query={"cursor": cursor, "page_size": page_size}))
+
+    def conversations_list_all(self, *, page_size: int | None = None) -> Iterator[models.Conversation]:
+        """Go through all rows of ``conversations_list``, page by page."""
+        return self._every(lambda cursor: self.conversations_list(page_size=page_size, cursor=cursor))
+
+    def conversations_create(self, body: models.ConversationInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Conversation:
+        """Create an empty conversation."""
+        return cast("models.Conversation", self._call("POST", "/api/v1/conversations", body=body or {}, idempotency_key=idempotency_key))
+
+    def conversations_get(self, id: int) -> models.Conversation:
+        """Return a conversation."""
+        return cast("models.Conversation", self._call("GET", f"/api/v1/conversations/{id}"))
+
+    def conversations_update(self, id: int, body: models.PatchedConversationUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.Conversation:
+        """Change the title or the collections that are searched."""
+        return cast("models.Conversation", self._call("PATCH", f"/api/v1/conversations/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def conversations_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a conversation with its turns and runs."""
+        self._call("DELETE", f"/api/v1/conversations/{id}", idempotency_key=idempotency_key)
+
+    def turns_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTurnList:
+        """List turns, newest first. cursor: The pagination cursor value. page_size: Number of results to return per
+        page."""
+        return cast("models.PaginatedTurnList", self._call("GET", f"/api/v1/conversations/{id}/turns", query={"cursor": cursor, "page_size": page_size}))
+
+    def turns_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Turn]:
+        """Go through all rows of ``turns_list``, page by page."""
+        return self._every(lambda cursor: self.turns_list(id, page_size=page_size, cursor=cursor))
+
+    def turns_create(self, id: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.Turn:
+        """Ask a question; the answer is written in the background, see /runs/{id}/events."""
+        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns", body=body, idempotency_key=idempotency_key))
+
+    def turns_get(self, id: int, turn_pk: int) -> models.Turn:
+        """Return a turn."""
+        return cast("models.Turn", self._call("GET", f"/api/v1/conversations/{id}/turns/{turn_pk}"))
+
+    def turns_retry(self, id: int, turn_pk: int, body: models.RetryInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
+        """Answer the last question once more, after its answer failed or was stopped."""
+        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/retry", body=body or {}, idempotency_key=idempotency_key))
+
+    def document_types_get(self) -> models.DocumentTypeRules:
+        """Return the rules that give documents their types, null when there are none."""
+        return cast("models.DocumentTypeRules", self._call("GET", "/api/v1/document-types"))
+
+    def document_types_set(self, body: models.DocumentTypeRulesRequest, *, idempotency_key: str | None = None) -> models.DocumentTypeRules:
+        """Replace the rules; they count for documents that are read from now on. Null removes them."""
+        return cast("models.DocumentTypeRules", self._call("PUT", "/api/v1/document-types", body=body, idempotency_key=idempotency_key))
+
+    def document_types_example(self) -> models.DocumentTypeRules:
+        """Return the rules for trade compliance, as an example of what rules can say."""
+        return cast("models.DocumentTypeRules", self._call("GET", "/api/v1/document-types/example"))
+
+    def documents_get(self, id: int) -> models.DocumentDetail:
+        """Return a document's state and its ledger: the counts of its row against those of the tables."""
+        return cast("models.DocumentDetail", self._call("GET", f"/api/v1/documents/{id}"))
+
+    def documents_describe(self, id: int, body: models.PatchedDocumentDescribeRequest | None = None, *, idempotency_key: str | None = None) -> models.Document:
+        """Set type, tags, date or the team's own metadata; a type set here no rule changes."""
+        return cast("models.Document", self._call("PATCH", f"/api/v1/documents/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def documents_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a document with its text, chunks, vectors and file."""
+        self._call("DELETE", f"/api/v1/documents/{id}", idempotency_key=idempotency_key)
+
+    def document_access_get(self, id: int) -> models.DocumentAccess:
+        """Return whether a document is limited, and to which roles and members."""
+        return cast("models.DocumentAccess", self._call("GET", f"/api/v1/documents/{id}/access"))
+
+    def document_access_set(self, id: int, body: models.DocumentAccessInputRequest, *, idempotency_key: str | None = None) -> models.DocumentAccess:
+        """Limit a document with all its versions to roles and members, or open it to the workspace."""
+        return cast("models.DocumentAccess", self._call("PUT", f"/api/v1/documents/{id}/access", body=body, idempotency_key=idempotency_key))
+
+    def documents_cancel(self, id: int, *, idempotency_key: str | None = None) -> models.Document:
+        """Stop a document's ingestion: at once while it waits, within a second while it runs."""
+        return cast("models.Document", self._call("POST", f"/api/v1/documents/{id}/cancel", idempotency_key=idempotency_key))
+
+    def document_chunks_list(self, id: int, *, cursor: str | None = None, has_points: bool | None = None, header: str | None = None, header_match: Literal['contains', 'exact'] | None = None, is_disabled: bool | None = None, is_edited: bool | None = None, kind: list[Literal['class', 'doc', 'file', 'function', 'table']] | None = None, page: int | None = None, page_size: int | None = None, path: str | None = None, path_prefix: str | None = None, points_by: Literal['model', 'rule'] | None = None, qualified_name: str | None = None, relation: str | None = None, text: str | None = None) -> models.PaginatedChunkList:
+        """List the chunks of a document, an earlier version too, in reading order. cursor: The pagination cursor
+        value. header: Under a heading of this title. page_size: Number of results to return per page. path: Of the
+        source file at this path. path_prefix: Of files below this folder. qualified_name: Code whose full name
+        begins so. relation: With a link of this relation; `any` for any. text: With these characters, case
+        aside."""
+        return cast("models.PaginatedChunkList", self._call("GET", f"/api/v1/documents/{id}/chunks", query={"cursor": cursor, "has_points": has_points, "header": header, "header_match": header_match, "is_disabled": is_disabled, "is_edited": is_edited, "kind": kind, "page": page, "page_size": page_size, "path": path, "path_prefix": path_prefix, "points_by": points_by, "qualified_name": qualified_name, "relation": relation, "text": text}))
+
+    def document_chunks_list_all(self, id: int, *, has_points: bool | None = None, header: str | None = None, header_match: Literal['contains', 'exact'] | None = None, is_disabled: bool | None = None, is_edited: bool | None = None, kind: list[Literal['class', 'doc', 'file', 'function', 'table']] | None = None, page: int | None = None, page_size: int | None = None, path: str | None = None, path_prefix: str | None = None, points_by: Literal['model', 'rule'] | None = None, qualified_name: str | None = None, relation: str | None = None, text: str | None = None) -> Iterator[models.Chunk]:
+        """Go through all rows of ``document_chunks_list``, page by page."""
+        return self._every(lambda cursor: self.document_chunks_list(id, has_points=has_points, header=header, header_match=header_match, is_disabled=is_disabled, is_edited=is_edited, kind=kind, page=page, page_size=page_size, path=path, path_prefix=path_prefix, points_by=points_by, qualified_name=qualified_name, relation=relation, text=text, cursor=cursor))
+
+    def documents_move(self, id: int, body: models.DocumentMoveRequest, *, idempotency_key: str | None = None) -> models.Document:
+        """Give a document with all its versions another path."""
+        return cast("models.Document", self._call("POST", f"/api/v1/documents/{id}/move", body=body, idempotency_key=idempotency_key))
+
+    def documents_reindex(self, id: int, *, idempotency_key: str | None = None) -> models.Document:
+        """Read a document's original again; the version that is live answers until the new one is ready."""
+        return cast("models.Document", self._call("POST", f"/api/v1/documents/{id}/reindex", idempotency_key=idempotency_key))
+
+    def documents_restore(self, id: int, *, idempotency_key: str | None = None) -> models.Document:
+        """Make an earlier version the current one: its bytes are read anew as the newest version."""
+        return cast("models.Document", self._call("POST", f"/api/v1/documents/{id}/restore", idempotency_key=idempotency_key))
+
+    def documents_retry(self, id: int, *, idempotency_key: str | None = None) -> models.Document:
+        """Ingest a failed or cancelled document again, from the stage where it stopped."""
+        return cast("models.Document", self._call("POST", f"/api/v1/documents/{id}/retry", idempotency_key=idempotency_key))
+
+    def document_statistics_get(self, id: int) -> models.ChunkStatistics:
+        """Return counts, sizes, kinds, links and coverage of a document's chunks."""
+        return cast("models.ChunkStatistics", self._call("GET", f"/api/v1/documents/{id}/statistics"))
+
+    def document_versions_list(self, id: int) -> list[models.Document]:
+        """List all versions at a document's path, newest first; `live_to` is null for the current one."""
+        return cast("list[models.Document]", self._call("GET", f"/api/v1/documents/{id}/versions"))
+
+    def imports_get(self, id: int) -> models.ImportDetail:
+        """Return an import with its counts and what was left out."""
+        return cast("models.ImportDetail", self._call("GET", f"/api/v1/imports/{id}"))
+
+    def imports_cancel(self, id: int, *, idempotency_key: str | None = None) -> models.ImportDetail:
+        """Stop an import; what it brought stays."""
+        return cast("models.ImportDetail", self._call("POST", f"/api/v1/imports/{id}/cancel", idempotency_key=idempotency_key))
+
+    def imports_retry(self, id: int, *, idempotency_key: str | None = None) -> models.ImportDetail:
+        """Do an import again; what is here already with the same bytes stays as it is."""
+        return cast("models.ImportDetail", self._call("POST", f"/api/v1/imports/{id}/retry", idempotency_key=idempotency_key))
+
+    def me(self) -> models.Me:
+        """Tell which workspace the key or session is in, for whom it acts and what it may do."""
+        return cast("models.Me", self._call("GET", "/api/v1/me"))
+
+    def members_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedMemberList:
+        """List the members, newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedMemberList", self._call("GET", "/api/v1/members", query={"cursor": cursor, "page_size": page_size}))
+
+    def members_list_all(self, *, page_size: int | None = None) -> Iterator[models.Member]:
+        """Go through all rows of ``members_list``, page by page."""
+        return self._every(lambda cursor: self.members_list(page_size=page_size, cursor=cursor))
+
+    def models_list(self) -> list[models.Model]:
+        """List the models this workspace can use; `extractive`, the last, quotes without a language model."""
+        return cast("list[models.Model]", self._call("GET", "/api/v1/models"))
+
+    def runs_get(self, id: int) -> models.Run:
+        """Return a run."""
+        return cast("models.Run", self._call("GET", f"/api/v1/runs/{id}"))
+
+    def decisions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDecisionList:
+        """List the calls a run waits for or has waited for, newest first; `pending` ones can be decided. cursor:
+        The pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedDecisionList", self._call("GET", f"/api/v1/runs/{id}/decisions", query={"cursor": cursor, "page_size": page_size}))
+
+    def decisions_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Decision]:
+        """Go through all rows of ``decisions_list``, page by page."""
+        return self._every(lambda cursor: self.decisions_list(id, page_size=page_size, cursor=cursor))
+
+    def decisions_decide(self, decision_pk: int, id: int, body: models.DecisionInputRequest, *, idempotency_key: str | None = None) -> models.Decision:
+        """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
+        return cast("models.Decision", self._call("POST", f"/api/v1/runs/{id}/decisions/{decision_pk}", body=body, idempotency_key=idempotency_key))
+
+    def runs_events(self, id: int, *, after: str = "") -> Iterator[Event]:
+        """Stream the events of a run from the beginning, or after a position; ends with the run."""
+        return self._events(f"/api/v1/runs/{id}/events", after=after)
+
+    def runs_stop(self, id: int, *, idempotency_key: str | None = None) -> models.Run:
+        """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
+        return cast("models.Run", self._call("POST", f"/api/v1/runs/{id}/stop", idempotency_key=idempotency_key))
+
+    def search(self, body: models.SearchRequest, *, idempotency_key: str | None = None) -> models.SearchResult:
+        """Find passages by meaning, by words and by exact codes, with the rank of each."""
+        return cast("models.SearchResult", self._call("POST", "/api/v1/search", body=body, idempotency_key=idempotency_key))
+
+    def search_cases_get(self, id: int) -> models.SearchCase:
+        """Return a saved question."""
+        return cast("models.SearchCase", self._call("GET", f"/api/v1/search-cases/{id}"))
+
+    def search_cases_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a saved question."""
+        self._call("DELETE", f"/api/v1/search-cases/{id}", idempotency_key=idempotency_key)
+
+    def snapshots_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Forget the name of a moment; documents and versions stay."""
+        self._call("DELETE", f"/api/v1/snapshots/{id}", idempotency_key=idempotency_key)
+
+    def swaps_get(self, id: int) -> models.SpaceSwap:
+        """Return how far it is and how both models compare."""
+        return cast("models.SpaceSwap", self._call("GET", f"/api/v1/swaps/{id}"))
+
+    def swaps_step(self, id: int, body: models.SpaceSwapStepRequest, *, idempotency_key: str | None = None) -> models.SpaceSwap:
+        """Switch to the new vectors, undo that, drop the old ones, cancel, or retry after a failure."""
+        return cast("models.SpaceSwap", self._call("POST", f"/api/v1/swaps/{id}", body=body, idempotency_key=idempotency_key))
+
+    def tool_calls_list(self, *, cursor: str | None = None, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> models.PaginatedLoggedCallList:
+        """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`. cursor: The
+        pagination cursor value. page_size: Number of results to return per page. path: How the call came. run: Id
+        of the run. since: The first day. text: Occurs in name, arguments, reason, error or result. tool: The tool's
+        whole name. until: The last day. who: Id of the person whose run it was."""
+        return cast("models.PaginatedLoggedCallList", self._call("GET", "/api/v1/tool-calls", query={"cursor": cursor, "decision": decision, "page_size": page_size, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who}))
+
+    def tool_calls_list_all(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> Iterator[models.LoggedCall]:
+        """Go through all rows of ``tool_calls_list``, page by page."""
+        return self._every(lambda cursor: self.tool_calls_list(decision=decision, page_size=page_size, path=path, run=run, since=since, status=status, text=text, tool=tool, until=until, who=who, cursor=cursor))
+
+    def tool_calls_read(self, id: int) -> models.LoggedCallDetail:
+        """Show one call with the beginning of its result."""
+        return cast("models.LoggedCallDetail", self._call("GET", f"/api/v1/tool-calls/{id}"))
+
+    def tool_calls_export(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, form: Literal['csv', 'jsonl'] | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> bytes:
+        """Download the calls that the filters leave, as CSV or as JSON lines. form: `csv` if not given. path: How
+        the call came. run: Id of the run. since: The first day. text: Occurs in name, arguments, reason, error or
+        result. tool: The tool's whole name. until: The last day. who: Id of the person whose run it was."""
+        return self._bytes("/api/v1/tool-calls/file", query={"decision": decision, "form": form, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who})
+
+    def tool_sources_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolSourceList:
+        """List the sources, without their documents. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedToolSourceList", self._call("GET", "/api/v1/tool-sources", query={"cursor": cursor, "page_size": page_size}))
+
+    def tool_sources_list_all(self, *, page_size: int | None = None) -> Iterator[models.ToolSource]:
+        """Go through all rows of ``tool_sources_list``, page by page."""
+        return self._every(lambda cursor: self.tool_sources_list(page_size=page_size, cursor=cursor))
+
+    def tool_sources_create(self, body: models.ToolSourceInputRequest, *, idempotency_key: str | None = None) -> models.ToolSource:
+        """Add a source and have it read; its tools wait to be accepted, unless `accept_all` is set."""
+        return cast("models.ToolSource", self._call("POST", "/api/v1/tool-sources", body=body, idempotency_key=idempotency_key))
+
+    def tool_sources_get(self, id: int) -> models.ToolSource:
+        """Return a source, without its document."""
+        return cast("models.ToolSource", self._call("GET", f"/api/v1/tool-sources/{id}"))
+
+    def tool_sources_update(self, id: int, body: models.PatchedToolSourceUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.ToolSource:
+        """Change a source; it is read again when what is read has changed."""
+        return cast("models.ToolSource", self._call("PATCH", f"/api/v1/tool-sources/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def tool_sources_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Remove a source with its tools, credentials and tests."""
+        self._call("DELETE", f"/api/v1/tool-sources/{id}", idempotency_key=idempotency_key)
+
+    def contract_tests_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedContractTestList:
+        """List the tests and how each ended last. cursor: The pagination cursor value. page_size: Number of results
+        to return per page."""
+        return cast("models.PaginatedContractTestList", self._call("GET", f"/api/v1/tool-sources/{id}/contract-tests", query={"cursor": cursor, "page_size": page_size}))
+
+    def contract_tests_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.ContractTest]:
+        """Go through all rows of ``contract_tests_list``, page by page."""
+        return self._every(lambda cursor: self.contract_tests_list(id, page_size=page_size, cursor=cursor))
+
+    def contract_tests_set(self, id: int, body: models.ContractTestInputRequest, *, idempotency_key: str | None = None) -> models.ContractTest:
+        """Attach a test to a tool, or replace the one of that name."""
+        return cast("models.ContractTest", self._call("PUT", f"/api/v1/tool-sources/{id}/contract-tests", body=body, idempotency_key=idempotency_key))
+
+    def contract_tests_delete(self, id: int, test_pk: int, *, idempotency_key: str | None = None) -> None:
+        """Remove a test."""
+        self._call("DELETE", f"/api/v1/tool-sources/{id}/contract-tests/{test_pk}", idempotency_key=idempotency_key)
+
+    def contract_tests_run(self, id: int, test_pk: int, body: models.ContractTestRunRequest | None = None, *, idempotency_key: str | None = None) -> models.ContractTest:
+        """Make a test's call with a version of its tool, and return how it ended."""
+        return cast("models.ContractTest", self._call("POST", f"/api/v1/tool-sources/{id}/contract-tests/{test_pk}/run", body=body or {}, idempotency_key=idempotency_key))
+
+    def tool_credentials_list(self, id: int) -> list[models.ToolCredential]:
+        """List a source's credentials, without their secrets."""
+        return cast("list[models.ToolCredential]", self._call("GET", f"/api/v1/tool-sources/{id}/credentials"))
+
+    def tool_credentials_set(self, id: int, body: models.ToolCredentialInputRequest, *, idempotency_key: str | None = None) -> models.ToolCredential:
+        """Store a credential, or replace the one of that place; it is never shown again."""
+        return cast("models.ToolCredential", self._call("PUT", f"/api/v1/tool-sources/{id}/credentials", body=body, idempotency_key=idempotency_key))
+
+    def tool_credentials_forget(self, credential_pk: int, id: int, *, idempotency_key: str | None = None) -> None:
+        """Forget a credential."""
+        self._call("DELETE", f"/api/v1/tool-sources/{id}/credentials/{credential_pk}", idempotency_key=idempotency_key)
+
+    def tool_sources_refresh(self, id: int, body: models.ToolSourceRefreshRequest | None = None, *, idempotency_key: str | None = None) -> models.ToolSourceRefreshing:
+        """Read a source again, in a job; what has changed waits to be accepted."""
+        return cast("models.ToolSourceRefreshing", self._call("POST", f"/api/v1/tool-sources/{id}/refresh", body=body or {}, idempotency_key=idempotency_key))
+
+    def tool_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None, state: Literal['current', 'rejected', 'retired', 'waiting'] | None = None) -> models.PaginatedToolVersionList:
+        """List the versions by tool, the newest of each first. cursor: The pagination cursor value. page_size:
+        Number of results to return per page. state: Only those in this state."""
+        return cast("models.PaginatedToolVersionList", self._call("GET", f"/api/v1/tool-sources/{id}/versions", query={"cursor": cursor, "page_size": page_size, "state": state}))
+
+    def tool_versions_list_all(self, id: int, *, page_size: int | None = None, state: Literal['current', 'rejected', 'retired', 'waiting'] | None = None) -> Iterator[models.ToolVersion]:
+        """Go through all rows of ``tool_versions_list``, page by page."""
+        return self._every(lambda cursor: self.tool_versions_list(id, page_size=page_size, state=state, cursor=cursor))
+
+    def tool_versions_get(self, id: int, version_pk: int) -> models.ToolVersionDetail:
+        """Return a version with the tool's form, and how it differs from the current one."""
+        return cast("models.ToolVersionDetail", self._call("GET", f"/api/v1/tool-sources/{id}/versions/{version_pk}"))
+
+    def tool_versions_accept(self, id: int, body: models.ToolVersionsAcceptRequest, *, idempotency_key: str | None = None) -> list[models.ToolVersion]:
+        """Make versions current, after their contract tests have passed; 409 with the failures otherwise."""
+        return cast("list[models.ToolVersion]", self._call("POST", f"/api/v1/tool-sources/{id}/versions/accept", body=body, idempotency_key=idempotency_key))
+
+    def tool_versions_reject(self, id: int, body: models.ToolVersionsInputRequest, *, idempotency_key: str | None = None) -> list[models.ToolVersion]:
+        """Turn down versions that wait; a refresh does not offer the same again."""
+        return cast("list[models.ToolVersion]", self._call("POST", f"/api/v1/tool-sources/{id}/versions/reject", body=body, idempotency_key=idempotency_key))
+
+    def tools_list(self, *, collection: list[int] | None = None) -> models.Tools:
+        """List the tools some call of which the policy could allow, in the function format of OpenAI. collection:
+        Id of a collection the calls will be about; all if not given."""
+        return cast("models.Tools", self._call("GET", "/api/v1/tools", query={"collection": collection}))
+
+    def tools_execute(self, body: models.ToolExecuteInputRequest, *, idempotency_key: str | None = None) -> models.ToolExecution:
+        """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for
+        approval."""
+        return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", body=body, idempotency_key=idempotency_key))
+
+    def webhooks_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedWebhookList:
+        """List the webhooks, newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedWebhookList", self._call("GET", "/api/v1/webhooks", query={"cursor": cursor, "page_size": page_size}))
+
+    def webhooks_list_all(self, *, page_size: int | None = None) -> Iterator[models.Webhook]:
+        """Go through all rows of ``webhooks_list``, page by page."""
+        return self._every(lambda cursor: self.webhooks_list(page_size=page_size, cursor=cursor))
+
+    def webhooks_create(self, body: models.WebhookInputRequest, *, idempotency_key: str | None = None) -> models.WebhookCreated:
+        """Add a webhook; the answer holds the secret that signs its calls, this once."""
+        return cast("models.WebhookCreated", self._call("POST", "/api/v1/webhooks", body=body, idempotency_key=idempotency_key))
+
+    def webhooks_get(self, id: int) -> models.Webhook:
+        """Return a webhook, without its secret."""
+        return cast("models.Webhook", self._call("GET", f"/api/v1/webhooks/{id}"))
+
+    def webhooks_update(self, id: int, body: models.PatchedWebhookUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.Webhook:
+        """Change address, events or description, or switch it off and on."""
+        return cast("models.Webhook", self._call("PATCH", f"/api/v1/webhooks/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def webhooks_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Remove a webhook with its log; what it was not told yet, it will not be told."""
+        self._call("DELETE", f"/api/v1/webhooks/{id}", idempotency_key=idempotency_key)
+
+    def webhooks_deliveries(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedWebhookDeliveryList:
+        """List what was sent to a webhook in the last 30 days and what came of it, newest first. cursor: The
+        pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedWebhookDeliveryList", self._call("GET", f"/api/v1/webhooks/{id}/deliveries", query={"cursor": cursor, "page_size": page_size}))
+
+    def webhooks_deliveries_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.WebhookDelivery]:
+        """Go through all rows of ``webhooks_deliveries``, page by page."""
+        return self._every(lambda cursor: self.webhooks_deliveries(id, page_size=page_size, cursor=cursor))
+
+    def webhooks_redeliver(self, delivery_pk: int, id: int, *, idempotency_key: str | None = None) -> models.WebhookDelivery:
+        """Send an event again, as a new delivery with the same event id."""
+        return cast("models.WebhookDelivery", self._call("POST", f"/api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver", idempotency_key=idempotency_key))
+
+    def webhooks_ping(self, id: int, *, idempotency_key: str | None = None) -> models.WebhookDelivery:
+        """Send a `ping`; look into the deliveries for what came of it."""
+        return cast("models.WebhookDelivery", self._call("POST", f"/api/v1/webhooks/{id}/ping", idempotency_key=idempotency_key))

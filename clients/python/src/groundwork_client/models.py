@@ -1,0 +1,1678 @@
+"""What the API takes and gives. Generated from docs/openapi.yaml by `make client`: do not edit."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from groundwork_client import transport
+
+
+ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
+
+
+class ArgumentChange(TypedDict):
+    path: str
+    """Such as `to.name` or `rows[2]`."""
+    kind: ArgumentChangeKindEnum
+    before: str
+    """JSON text; empty where there was none."""
+    after: str
+    """JSON text; empty where there is none."""
+
+ArgumentChangeKindEnum: TypeAlias = "Literal['changed', 'added', 'removed']"
+
+BlankEnum: TypeAlias = "Literal['']"
+
+CallDecision: TypeAlias = "Literal['allow', 'ask', 'deny']"
+
+CallPath: TypeAlias = "Literal['chat', 'job', 'code', 'rest', 'mcp']"
+
+
+class ChainStep(TypedDict):
+    chunk: ChunkBrief
+    depth: int
+    relation: str
+    """The link that led to it."""
+
+ChangeEnum: TypeAlias = "Literal['added', 'removed', 'changed']"
+
+
+class ChangeInputRequest(TypedDict):
+    change: NotRequired[int | None]
+    """The change; the newest that fits if left out."""
+
+
+class Chunk(TypedDict):
+    id: int
+    citation_id: str
+    """How answers cite it, c<id>."""
+    collection_id: int
+    document_id: int
+    document_name: str
+    index: int
+    kind: str
+    text: str
+    char_start: int
+    char_end: int
+    page_start: int | None
+    page_end: int | None
+    headings: list[str]
+    metadata: dict[str, Any]
+    path: str
+    qualified_name: str
+    """Of a function or class."""
+    line_start: int | None
+    line_end: int | None
+    key_points: list[str]
+    points_by: str
+    """`rule` or `model`."""
+    is_disabled: bool
+    """Left out of every search."""
+    is_edited: bool
+
+
+class ChunkBrief(TypedDict):
+    id: int
+    document_id: int
+    index: int
+    kind: str
+    qualified_name: str
+    page_start: int | None
+    headings: list[str]
+    text: str
+
+
+class ChunkDetail(TypedDict):
+    id: int
+    citation_id: str
+    """How answers cite it, c<id>."""
+    collection_id: int
+    document_id: int
+    document_name: str
+    index: int
+    kind: str
+    text: str
+    char_start: int
+    char_end: int
+    page_start: int | None
+    page_end: int | None
+    headings: list[str]
+    metadata: dict[str, Any]
+    path: str
+    qualified_name: str
+    """Of a function or class."""
+    line_start: int | None
+    line_end: int | None
+    key_points: list[str]
+    points_by: str
+    """`rule` or `model`."""
+    is_disabled: bool
+    """Left out of every search."""
+    is_edited: bool
+    previous_id: int | None
+    """The chunk before it in the document."""
+    next_id: int | None
+
+
+class ChunkLink(TypedDict):
+    chunk: ChunkBrief
+    """The other end."""
+    direction: str
+    relation: str
+    common_topic: str
+    made_by: str
+    """`rule` or `model`."""
+    weight: float
+    """0 to 1, stronger first."""
+
+
+class ChunkNeighbours(TypedDict):
+    before: list[ChunkBrief]
+    chunk: ChunkBrief
+    after: list[ChunkBrief]
+
+
+class ChunkRevision(TypedDict):
+    id: int
+    chunk_id: int
+    before: dict[str, Any]
+    """`text` and `is_disabled` as they were."""
+    after: dict[str, Any]
+    user: NotRequired[str]
+    """Who made it."""
+    note: str
+    at: str
+
+
+class ChunkSizes(TypedDict):
+    total: int
+    min: int
+    mean: float
+    max: int
+    percentiles: dict[str, float]
+
+
+class ChunkStatistics(TypedDict):
+    documents: int
+    chunks: int
+    kinds: dict[str, int]
+    sizes: ChunkSizes
+    disabled: int
+    edited: int
+    with_points: dict[str, int]
+    links: list[LinkCount]
+    coverage: Coverage
+
+
+class Citation(TypedDict):
+    number: int
+    """The marker [1] in the answer."""
+    chunk_id: int | None
+    """Null once the chunk is gone."""
+    document_id: int | None
+    document_name: str
+    collection_name: str
+    page: int | None
+    quote: str
+    """The cited passage, word for word."""
+    char_start: int
+    """Offset of the quote in the document's text."""
+    char_end: int
+
+
+class CodeEdges(TypedDict):
+    outgoing: list[CodeLink]
+    incoming: list[CodeLink]
+
+
+class CodeLink(TypedDict):
+    kind: str
+    """`defines`, `imports`, `calls` or `inherits`."""
+    source: str
+    target: str
+    chunk_id: int
+    target_chunk_id: int | None
+    path: str
+    """Of the source."""
+    line: int
+    is_ambiguous: bool
+    """Matched by name alone, or several fit."""
+
+
+class Collection(TypedDict):
+    id: int
+    name: str
+    description: str
+    chunk_size: int
+    chunk_overlap: int
+    language: str
+    links_by: str
+    links_model: str
+    reranker: str
+    reranker_model: str
+    keep_versions: int
+    embedding_space: str
+    """Model of the vectors."""
+    document_count: int
+    processing_count: int
+    failed_count: int
+    chunk_count: int
+    """Chunks that can be searched."""
+    created_at: str
+    updated_at: str
+
+
+class CollectionInputRequest(TypedDict):
+    name: str
+    description: NotRequired[str]
+    chunk_size: NotRequired[int]
+    """Characters per chunk, at most; 1200 if not given."""
+    chunk_overlap: NotRequired[int]
+    """Less than half of chunk_size; 200 if not given."""
+    language: NotRequired[LanguageEnum]
+    """How words are reduced to stems; a change reads every document again.  * `simple` - simple * `arabic` - arabic
+    * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` - french * `german`
+    - german * `greek` - greek * `hungarian` - hungarian * `italian` - italian * `norwegian` - norwegian *
+    `portuguese` - portuguese * `romanian` - romanian * `russian` - russian * `spanish` - spanish * `swedish` -
+    swedish * `turkish` - turkish"""
+    links_by: NotRequired[LinksByEnum]
+    """Who writes key points and links.  * `rule` - Rules * `model` - A model"""
+    links_model: NotRequired[str]
+    """The model, where links_by is `model`."""
+    reranker: NotRequired[RerankerEnum]
+    """What reads the best passages of a search once more and orders them anew.  * `default` - The server's, if it
+    has one * `none` - None * `cross-encoder` - A cross-encoder on the server * `model` - A language model"""
+    reranker_model: NotRequired[str]
+    """The model, where reranker is `model`."""
+    keep_versions: NotRequired[int]
+    """Earlier versions kept of each document; 10 if not given."""
+
+
+class ContractTest(TypedDict):
+    id: int
+    tool_name: str
+    name: str
+    arguments: dict[str, Any]
+    expected: dict[str, Any]
+    last_outcome: LastOutcomeEnum | BlankEnum
+    last_problem: str
+    last_version: int | None
+    last_run_at: str | None
+
+
+class ContractTestInputRequest(TypedDict):
+    tool_name: str
+    name: str
+    arguments: dict[str, Any]
+    """Of the sample call."""
+    expected: NotRequired[dict[str, Any]]
+    """JSON Schema of the result."""
+
+
+class ContractTestRunRequest(TypedDict):
+    version: NotRequired[int | None]
+    """Id of a version of its tool; the one that waits, else the current one, if not given."""
+
+
+class Conversation(TypedDict):
+    id: int
+    title: str
+    model: str
+    is_answering: bool
+    """A turn is under way."""
+    created_at: str
+    updated_at: str
+
+
+class ConversationInputRequest(TypedDict):
+    title: NotRequired[str]
+    model: NotRequired[str]
+    """An id of /models; the default if not given."""
+    collections: NotRequired[list[int]]
+    """Ids of the collections to search; empty for all."""
+
+
+class Count(TypedDict):
+    count: int
+    """Documents that were put into the queue."""
+
+
+class Coverage(TypedDict):
+    text: int
+    """Characters of the documents."""
+    skipped: int
+    """Of them on pages left out on purpose."""
+    covered: int
+    """Of them in at least one chunk."""
+    share: float | None
+
+
+class Decision(TypedDict):
+    id: int
+    run_id: int
+    step: int
+    call_id: str
+    name: str
+    """The tool."""
+    arguments: Any
+    """As the model wrote them."""
+    kind: DecisionKind
+    reason: str
+    """What the tool says to who decides."""
+    status: DecisionStatus
+    requested_by_id: int | None
+    approver_kind: ApproverKindEnum
+    """Who decides: whoever asked, somebody else of a role or above it, or one person.  * `self` - whoever asked *
+    `role` - somebody else of a role, or above it * `member` - one person, who did not ask"""
+    approver: str
+    """The role, or the id of the person."""
+    assigned_to_id: int | None
+    """Whom it was handed over to."""
+    needs_reason: bool
+    """A rejection must say why."""
+    edited_arguments: Any
+    changes: list[ArgumentChange]
+    """What was edited."""
+    decision_reason: str
+    decided_by_id: int | None
+    decided_at: str | None
+    created_at: str
+    expires_at: str
+
+DecisionInputDecisionEnum: TypeAlias = "Literal['approve', 'reject', 'answer']"
+
+
+class DecisionInputRequest(TypedDict):
+    decision: DecisionInputDecisionEnum
+    arguments: NotRequired[dict[str, Any] | None]
+    """With approve: run the call with these instead. They are checked like the model's own."""
+    reason: NotRequired[str]
+    """With reject: what the model reads."""
+    answer: NotRequired[str]
+    """With answer: the result of the call."""
+
+DecisionKind: TypeAlias = "Literal['approval', 'external']"
+
+DecisionStatus: TypeAlias = "Literal['pending', 'approved', 'rejected', 'answered', 'expired', 'cancelled']"
+
+DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
+
+
+class Document(TypedDict):
+    id: int
+    collection_id: int
+    name: str
+    path: str
+    """Its identity in the collection."""
+    version: int
+    live_from: str | None
+    """When it began to be searched."""
+    live_to: str | None
+    """When a newer version took its place; null for the current one."""
+    source: str
+    is_restricted: bool
+    document_type: str
+    type_reason: str
+    """The rule that decided on the type."""
+    tags: list[str]
+    dated: str | None
+    attributes: dict[str, Any]
+    """The team's own metadata."""
+    title: str
+    media_type: str
+    size: int
+    """Bytes."""
+    sha256: str
+    status: DocumentStatus
+    stage: StageEnum
+    """The stage that runs, or the one where it failed.  * `fetch` - Fetching * `parse` - Reading * `chunk` -
+    Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
+    progress_current: int
+    progress_total: int
+    error_code: str
+    error_message: str
+    warnings: list[str]
+    page_count: int
+    skipped_pages: int
+    chunk_count: int
+    vector_count: int
+    lexical_count: int
+    identifiers_total: int
+    """Distinct codes and numbers of the original."""
+    identifiers_found: int
+    """Of them found in some chunk."""
+    timings: dict[str, float]
+    """Seconds per stage."""
+    created_at: str
+    updated_at: str
+    finished_at: str | None
+
+
+class DocumentAccess(TypedDict):
+    is_restricted: bool
+    roles: list[str]
+    users: list[int]
+
+
+class DocumentAccessInputRequest(TypedDict):
+    is_restricted: bool
+    """False opens it to the workspace."""
+    roles: NotRequired[list[Role]]
+    """Each alone: owners are not included by themselves."""
+    users: NotRequired[list[int]]
+    """Ids of members."""
+
+
+class DocumentDetail(TypedDict):
+    id: int
+    collection_id: int
+    name: str
+    path: str
+    """Its identity in the collection."""
+    version: int
+    live_from: str | None
+    """When it began to be searched."""
+    live_to: str | None
+    """When a newer version took its place; null for the current one."""
+    source: str
+    is_restricted: bool
+    document_type: str
+    type_reason: str
+    """The rule that decided on the type."""
+    tags: list[str]
+    dated: str | None
+    attributes: dict[str, Any]
+    """The team's own metadata."""
+    title: str
+    media_type: str
+    size: int
+    """Bytes."""
+    sha256: str
+    status: DocumentStatus
+    stage: StageEnum
+    """The stage that runs, or the one where it failed.  * `fetch` - Fetching * `parse` - Reading * `chunk` -
+    Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
+    progress_current: int
+    progress_total: int
+    error_code: str
+    error_message: str
+    warnings: list[str]
+    page_count: int
+    skipped_pages: int
+    chunk_count: int
+    vector_count: int
+    lexical_count: int
+    identifiers_total: int
+    """Distinct codes and numbers of the original."""
+    identifiers_found: int
+    """Of them found in some chunk."""
+    timings: dict[str, float]
+    """Seconds per stage."""
+    created_at: str
+    updated_at: str
+    finished_at: str | None
+    ledger: Ledger
+
+
+class DocumentMoveRequest(TypedDict):
+    path: str
+    """Where it is to lie, folder/name."""
+
+DocumentSource: TypeAlias = "Literal['upload', 'archive', 'folder', 'git', 'url', 'chroma', 'tool']"
+
+DocumentStatus: TypeAlias = "Literal['queued', 'processing', 'ready', 'failed', 'cancelled']"
+
+
+class DocumentTypeRules(TypedDict):
+    rules: Any
+    """Signals by type, as data; null for none. See document-types/example."""
+
+
+class DocumentTypeRulesRequest(TypedDict):
+    rules: Any
+    """Signals by type, as data; null for none. See document-types/example."""
+
+
+class Error(TypedDict):
+    """The one shape of every error."""
+    code: str
+    """Stable name of the error, in snake case."""
+    message: str
+    """What happened and what to do, for a person."""
+    details: dict[str, Any]
+    """Facts for a program; `fields` maps input fields to their problems."""
+    request_id: str
+    """Quote it when you ask for help."""
+
+EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'ping']"
+
+EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed']"
+
+
+class File(TypedDict):
+    path: str
+    lines: list[str]
+    start: int
+    total_lines: int
+    has_more: bool
+    size: int
+    """Bytes."""
+    encoding: str
+    newline: str
+    language: str
+    sha256: str
+    is_binary: bool
+    document_id: int | None
+    changed_at: str
+
+
+class FileChange(TypedDict):
+    id: int
+    action: str
+    note: str
+    user_id: int | None
+    run_id: int | None
+    undoes_id: int | None
+    is_undone: bool
+    created_at: str
+    revisions: list[FileRevision]
+
+
+class FileDiff(TypedDict):
+    diff: str
+    """A unified diff."""
+
+
+class FileEditInputRequest(TypedDict):
+    path: str
+    expected: NotRequired[str | None]
+    """SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."""
+    edits: list[TextEditInputRequest]
+
+
+class FileListing(TypedDict):
+    folder: str
+    entries: list[ListedOutput]
+    total: int
+    offset: int
+    has_more: bool
+
+
+class FileMatches(TypedDict):
+    matches: list[MatchOutput]
+    next_offset: int | None
+    files_searched: int
+    note: str
+
+
+class FileMoveInputRequest(TypedDict):
+    note: NotRequired[str]
+    path: str
+    to: str
+
+
+class FileRevision(TypedDict):
+    id: int
+    path: str
+    before: NotRequired[str | None]
+    after: NotRequired[str | None]
+
+
+class FileRules(TypedDict):
+    allow: NotRequired[list[str]]
+    deny: NotRequired[list[str]]
+    show_hidden: NotRequired[bool]
+    read_only: NotRequired[bool]
+    max_file_bytes: NotRequired[int]
+    max_total_bytes: NotRequired[int]
+    max_files: NotRequired[int]
+
+
+class FileRulesRequest(TypedDict):
+    allow: NotRequired[list[str]]
+    deny: NotRequired[list[str]]
+    show_hidden: NotRequired[bool]
+    read_only: NotRequired[bool]
+    max_file_bytes: NotRequired[int]
+    max_total_bytes: NotRequired[int]
+    max_files: NotRequired[int]
+
+
+class FileWriteInputRequest(TypedDict):
+    note: NotRequired[str]
+    path: str
+    content: str
+    expected: NotRequired[str | None]
+    """SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."""
+
+
+class FilesChanged(TypedDict):
+    change: FileChange | None
+    """None when the files were so already."""
+
+
+class FilesEditInputRequest(TypedDict):
+    note: NotRequired[str]
+    files: list[FileEditInputRequest]
+
+
+class Finding(TypedDict):
+    code: str
+    subject: str
+    """What it is about."""
+    detail: str
+    """What is wrong with it."""
+    is_repaired: bool
+    advice: str
+    """What to do about what cannot be repaired here."""
+
+
+class GitDiff(TypedDict):
+    files: list[dict[str, Any]]
+
+
+class GitLog(TypedDict):
+    commits: list[dict[str, Any]]
+
+
+class GitStatus(TypedDict):
+    branch: str
+    staged: list[dict[str, Any]]
+    changed: list[dict[str, Any]]
+    untracked: list[str]
+
+
+class HandOverInputRequest(TypedDict):
+    to: int
+    """Id of the member's person."""
+
+
+class Import(TypedDict):
+    id: int
+    collection_id: int
+    source: DocumentSource
+    name: str
+    status: ImportStatus
+    entries: dict[str, Any]
+    """Counts: found, created, updated, unchanged, retried, skipped, problems, removed, unlisted."""
+    error_code: str
+    error_message: str
+    created_at: str
+    finished_at: str | None
+
+
+class ImportDetail(TypedDict):
+    id: int
+    collection_id: int
+    source: DocumentSource
+    name: str
+    status: ImportStatus
+    entries: dict[str, Any]
+    """Counts: found, created, updated, unchanged, retried, skipped, problems, removed, unlisted."""
+    error_code: str
+    error_message: str
+    created_at: str
+    finished_at: str | None
+    problems: list[ImportProblem]
+
+
+class ImportProblem(TypedDict):
+    path: str
+    reason: str
+    """A stable code."""
+    message: str
+    count: int
+    """Entries it stands for."""
+    is_skip: bool
+    """Left out by a rule, as expected."""
+
+
+class ImportStartRequest(TypedDict):
+    source: ImportStartSourceEnum
+    file: NotRequired[transport.File]
+    """The archive (multipart only): documents, a packed repository or Chroma folder."""
+    path: NotRequired[str]
+    """Absolute path on the server, below a folder that the operator has opened."""
+    urls: NotRequired[list[str]]
+    into: NotRequired[str]
+    """Folder of the collection for everything; without it the source's name, with “” the top."""
+    ref: NotRequired[str]
+    """Branch, tag or commit of a repository."""
+    include: NotRequired[list[str]]
+    """Patterns as in .gitignore; only files that match one are taken."""
+    exclude: NotRequired[list[str]]
+    with_hidden: NotRequired[bool]
+    sync: NotRequired[bool]
+    """Delete documents that an earlier import of the same source brought and that are gone from it."""
+    chroma_collection: NotRequired[str]
+    source_key: NotRequired[str]
+    """Metadata field that names a chunk's source file."""
+    vectors_model: NotRequired[str]
+    """Take vectors over as this model's, which must be the collection's own; else chunks are embedded anew."""
+
+ImportStartSourceEnum: TypeAlias = "Literal['archive', 'git', 'chroma', 'folder', 'url']"
+
+ImportStatus: TypeAlias = "Literal['queued', 'running', 'completed', 'failed', 'cancelled']"
+
+
+class IngestionCheck(TypedDict):
+    documents: int
+    chunks: int
+    findings: list[Finding]
+
+KindEnum: TypeAlias = "Literal['user', 'api_key']"
+
+LanguageEnum: TypeAlias = "Literal['simple', 'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'spanish', 'swedish', 'turkish']"
+
+LastOutcomeEnum: TypeAlias = "Literal['passed', 'failed']"
+
+
+class Ledger(TypedDict):
+    pages: int
+    skipped: int
+    chunks: int
+    vectors: int
+    lexical: int
+    agrees: bool
+    """Whether the document's counts are what the tables hold."""
+
+LegsEnum: TypeAlias = "Literal['vector', 'lexical', 'exact']"
+
+
+class LinkCount(TypedDict):
+    relation: str
+    made_by: str
+    count: int
+
+LinksByEnum: TypeAlias = "Literal['rule', 'model']"
+
+
+class ListedOutput(TypedDict):
+    name: str
+    path: str
+    is_folder: bool
+    size: int
+    """Bytes; of a folder, of all files below it."""
+    files: int
+    language: str
+    changed_at: str
+    document_id: int | None
+    is_restricted: bool
+
+
+class LoggedCall(TypedDict):
+    """A call as ``runs.call_log.call_facts`` tells it."""
+    id: int
+    run: int
+    user: int | None
+    user_name: str
+    """Empty for somebody who is gone."""
+    path: CallPath | BlankEnum
+    """How the call came.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` - REST
+    * `mcp` - MCP"""
+    step: int
+    """The run's model turn that made it."""
+    call_id: str
+    parent_call_id: str
+    """Of the tool or program that made the call; empty for the model."""
+    tool: str
+    tool_version: str
+    arguments: Any
+    """Secrets are masked."""
+    decision: CallDecision | BlankEnum
+    """Of the policy; empty where it was not asked.  * `allow` - allowed * `ask` - asked (somebody approves each
+    call) * `deny` - denied"""
+    rule: int | None
+    """Id of the grant that decided."""
+    decision_why: str
+    status: ToolCallStatus
+    error_code: str
+    attempts: int
+    result_size: int | None
+    """Characters of the whole output."""
+    started_at: str
+    finished_at: str | None
+    duration_ms: int | None
+
+
+class LoggedCallDetail(TypedDict):
+    """A call as ``runs.call_log.call_facts`` tells it."""
+    id: int
+    run: int
+    user: int | None
+    user_name: str
+    """Empty for somebody who is gone."""
+    path: CallPath | BlankEnum
+    """How the call came.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` - REST
+    * `mcp` - MCP"""
+    step: int
+    """The run's model turn that made it."""
+    call_id: str
+    parent_call_id: str
+    """Of the tool or program that made the call; empty for the model."""
+    tool: str
+    tool_version: str
+    arguments: Any
+    """Secrets are masked."""
+    decision: CallDecision | BlankEnum
+    """Of the policy; empty where it was not asked.  * `allow` - allowed * `ask` - asked (somebody approves each
+    call) * `deny` - denied"""
+    rule: int | None
+    """Id of the grant that decided."""
+    decision_why: str
+    status: ToolCallStatus
+    error_code: str
+    attempts: int
+    result_size: int | None
+    """Characters of the whole output."""
+    started_at: str
+    finished_at: str | None
+    duration_ms: int | None
+    result: str
+    """Its first 4000 characters."""
+
+
+class MatchOutput(TypedDict):
+    path: str
+    line: int
+    column: int
+    text: str
+
+
+class Me(TypedDict):
+    kind: KindEnum
+    tenant: Tenant
+    user: Person | None
+    """The person, or the one a key acts for; null for a key of nobody."""
+    role: Role | NullEnum | None
+    """Null for a key.  * `owner` - Owner * `admin` - Admin * `member` - Member * `viewer` - Viewer"""
+    actions: list[str]
+    """Everything the caller may do."""
+
+
+class Member(TypedDict):
+    id: int
+    email: str
+    name: str
+    role: Role
+    created_at: str
+
+
+class Model(TypedDict):
+    id: str
+    provider: str
+    model: str
+    label: str
+    context_window: int | None
+    """Tokens."""
+    max_output_tokens: int | None
+    is_language_model: bool
+    """False: answers quote, nothing is written."""
+    endpoint: str
+    """Named compatible server, empty for the default."""
+    capabilities: list[str]
+    prompt_cache: str
+    """automatic, marked or none."""
+    prices: list[PriceTier]
+    """By prompt size; empty when unknown."""
+    deprecated_on: str
+    """Date of the announced end, empty for none."""
+    replaced_by: str
+    """Its successor, empty when unknown."""
+
+NullEnum: TypeAlias = "Literal[None]"
+
+
+class PaginatedChunkList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Chunk]
+
+
+class PaginatedChunkRevisionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ChunkRevision]
+
+
+class PaginatedCollectionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Collection]
+
+
+class PaginatedContractTestList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ContractTest]
+
+
+class PaginatedConversationList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Conversation]
+
+
+class PaginatedDecisionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Decision]
+
+
+class PaginatedDocumentList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Document]
+
+
+class PaginatedFileChangeList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[FileChange]
+
+
+class PaginatedImportList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Import]
+
+
+class PaginatedLoggedCallList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[LoggedCall]
+
+
+class PaginatedMemberList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Member]
+
+
+class PaginatedSearchCaseList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[SearchCase]
+
+
+class PaginatedSnapshotList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Snapshot]
+
+
+class PaginatedSpaceSwapList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[SpaceSwap]
+
+
+class PaginatedToolSourceList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ToolSource]
+
+
+class PaginatedToolVersionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ToolVersion]
+
+
+class PaginatedTurnList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Turn]
+
+
+class PaginatedWebhookDeliveryList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[WebhookDelivery]
+
+
+class PaginatedWebhookList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Webhook]
+
+
+class PatchedChunkChangeRequest(TypedDict):
+    text: NotRequired[str]
+    """Another text."""
+    is_disabled: NotRequired[bool]
+    """True leaves it out of every search."""
+    note: NotRequired[str]
+    """Why."""
+
+
+class PatchedCollectionInputRequest(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    chunk_size: NotRequired[int]
+    """Characters per chunk, at most; 1200 if not given."""
+    chunk_overlap: NotRequired[int]
+    """Less than half of chunk_size; 200 if not given."""
+    language: NotRequired[LanguageEnum]
+    """How words are reduced to stems; a change reads every document again.  * `simple` - simple * `arabic` - arabic
+    * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` - french * `german`
+    - german * `greek` - greek * `hungarian` - hungarian * `italian` - italian * `norwegian` - norwegian *
+    `portuguese` - portuguese * `romanian` - romanian * `russian` - russian * `spanish` - spanish * `swedish` -
+    swedish * `turkish` - turkish"""
+    links_by: NotRequired[LinksByEnum]
+    """Who writes key points and links.  * `rule` - Rules * `model` - A model"""
+    links_model: NotRequired[str]
+    """The model, where links_by is `model`."""
+    reranker: NotRequired[RerankerEnum]
+    """What reads the best passages of a search once more and orders them anew.  * `default` - The server's, if it
+    has one * `none` - None * `cross-encoder` - A cross-encoder on the server * `model` - A language model"""
+    reranker_model: NotRequired[str]
+    """The model, where reranker is `model`."""
+    keep_versions: NotRequired[int]
+    """Earlier versions kept of each document; 10 if not given."""
+
+
+class PatchedConversationUpdateRequest(TypedDict):
+    title: NotRequired[str]
+    collections: NotRequired[list[int]]
+    """Ids of the collections to search from now on; empty for all."""
+
+
+class PatchedDocumentDescribeRequest(TypedDict):
+    document_type: NotRequired[str]
+    """Empty gives it back to the rules."""
+    tags: NotRequired[list[str]]
+    dated: NotRequired[str | None]
+    attributes: NotRequired[dict[str, Any]]
+    """The team's own metadata, whole."""
+
+
+class PatchedToolSourceUpdateRequest(TypedDict):
+    title: NotRequired[str]
+    url: NotRequired[str]
+    """Where calls go; an OpenAPI document may say it."""
+    document_url: NotRequired[str]
+    """Where the OpenAPI document is read again from."""
+    document: NotRequired[str]
+    """The OpenAPI document itself."""
+    settings: NotRequired[dict[str, Any]]
+    """What the kind needs; nothing secret."""
+    allowed_hosts: NotRequired[list[str]]
+    """Further hosts that calls may go to."""
+    is_enabled: NotRequired[bool]
+
+
+class PatchedWebhookUpdateRequest(TypedDict):
+    url: NotRequired[str]
+    """http(s), on a public host."""
+    events: NotRequired[list[EventsEnum]]
+    description: NotRequired[str]
+    is_enabled: NotRequired[bool]
+
+
+class Person(TypedDict):
+    id: int
+    email: str
+    name: str
+    """Full name; may be empty."""
+
+
+class PriceTier(TypedDict):
+    """USD per million tokens for prompts above a size."""
+    input: float
+    output: float
+    cached_read: float | None
+    cache_write: float | None
+    above_tokens: int
+
+
+class ProjectStructure(TypedDict):
+    name: str
+    size: int
+    files: int
+    languages: dict[str, int]
+    children: list[dict[str, Any]]
+
+
+class Reader(TypedDict):
+    cursor: str
+    """Give it back with the next step."""
+    chunk: Chunk | None
+    """Null when there is none in that direction."""
+    place: int
+    """How many chunks lie before it."""
+    total: int
+
+RerankerEnum: TypeAlias = "Literal['default', 'none', 'cross-encoder', 'model']"
+
+
+class RestoreInputRequest(TypedDict):
+    revision: int
+
+
+class RetryInputRequest(TypedDict):
+    model: NotRequired[str]
+
+Role: TypeAlias = "Literal['owner', 'admin', 'member', 'viewer']"
+
+
+class Run(TypedDict):
+    id: int
+    kind: str
+    model: str
+    status: RunStatus
+    answer: str
+    """As the model wrote it, with markers such as [c123]."""
+    last_seq: int
+    """Number of the newest event."""
+    limit_reached: str
+    error_code: str
+    error_message: str
+    is_retryable: bool
+    usage: dict[str, int]
+    cost_usd: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'stopped', 'failed']"
+
+
+class SearchCandidate(TypedDict):
+    chunk_id: int
+    document_id: int
+    document_name: str
+    fused_rank: int
+    score: float
+    vector_rank: int | None
+    lexical_rank: int | None
+    exact_rank: int | None
+    distance: float | None
+    bm25: float | None
+    rerank_rank: int | None
+    outcome: str
+    """`returned`, or why it was dropped."""
+
+
+class SearchCase(TypedDict):
+    id: int
+    collection_id: int
+    query: str
+    filters: dict[str, Any]
+    k: int
+    expected: list[Span]
+    """Places in documents; those you may not see are left out."""
+    note: str
+    created_at: str
+
+
+class SearchCaseInputRequest(TypedDict):
+    query: str
+    chunks: NotRequired[list[int]]
+    """Ids of the passages that should answer it."""
+    filters: NotRequired[dict[str, Any]]
+    k: NotRequired[int]
+    note: NotRequired[str]
+
+
+class SearchHidden(TypedDict):
+    not_ready: int
+    not_live: int
+    not_permitted: int
+    """Told to those who may write documents."""
+    filtered: int
+    chunks_disabled: int
+
+
+class SearchHit(TypedDict):
+    chunk_id: int
+    collection_id: int
+    document_id: int
+    document_name: str
+    media_type: str
+    index: int
+    kind: str
+    text: str
+    page_start: int | None
+    page_end: int | None
+    headings: list[str]
+    score: float
+    """Fused score; only its order means something."""
+    vector_rank: int | None
+    lexical_rank: int | None
+    exact_rank: int | None
+    distance: float | None
+    """Cosine distance."""
+    bm25: float | None
+    before: list[str]
+    """Texts of the chunks before it, as asked for with expand."""
+    after: list[str]
+
+
+class SearchRequest(TypedDict):
+    query: str
+    collections: NotRequired[list[int]]
+    """Ids of collections; without it, all of the workspace."""
+    k: NotRequired[int]
+    filters: NotRequired[dict[str, Any]]
+    """`{"media_type": "application/pdf"}` or `{"document_id": {"in": [1, 2]}}`. Fields: document_id, name, path,
+    media_type, document_type, source, tags, dated, added, kind, headings, page, qualified_name, attributes.<name>.
+    Operators: eq, ne, in, nin, all, lt, lte, gt, gte, prefix, contains, exists. An unknown one is an error."""
+    legs: NotRequired[list[LegsEnum]]
+    """Ways to search; without it, all."""
+    as_of: NotRequired[str | None]
+    """Search the versions that were live then."""
+    snapshot: NotRequired[int]
+    """Id of a named moment to search as of, in place of as_of."""
+    expand: NotRequired[int]
+    """Neighbours to give with each passage, on either side."""
+    trace: NotRequired[bool]
+    """Tell how the search came to its result."""
+
+
+class SearchResult(TypedDict):
+    query: str
+    hits: list[SearchHit]
+    identifiers: list[str]
+    """Exact codes and names found in the question."""
+    legs: list[str]
+    """Ways that were searched."""
+    note: str
+    """Not empty when a way could not be searched."""
+    embed_ms: float
+    database_ms: float
+    as_of: str | None
+    trace: SearchTrace | None
+
+
+class SearchTrace(TypedDict):
+    query: str
+    searched: str
+    terms: list[str]
+    identifiers: list[str]
+    legs: dict[str, dict[str, Any]]
+    candidates: list[SearchCandidate]
+    hidden: SearchHidden | None
+    """Documents passed over before ranking."""
+    timings_ms: dict[str, float]
+    reranker: str | None
+    """What ordered the best passages anew; null where nothing did."""
+
+
+class Snapshot(TypedDict):
+    id: int
+    collection_id: int
+    name: str
+    at: str
+
+
+class SnapshotInputRequest(TypedDict):
+    name: str
+    at: NotRequired[str]
+    """The moment; now if not given."""
+
+
+class SpaceSwap(TypedDict):
+    id: int
+    collection_id: int
+    from_space: str
+    to_space: str
+    status: str
+    done: int
+    """Chunks with a vector in the new space."""
+    total: int
+    comparison: dict[str, Any]
+    """How far the results of both spaces agree."""
+    error_message: str
+    created_at: str
+    switched_at: str | None
+
+
+class SpaceSwapInputRequest(TypedDict):
+    embedder: str
+    """`provider/model`, with `@dimensions` where a model has several."""
+
+
+class SpaceSwapStepRequest(TypedDict):
+    step: StepEnum
+
+
+class Span(TypedDict):
+    path: str
+    char_start: int
+    char_end: int
+
+StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed', 'index']"
+
+StepEnum: TypeAlias = "Literal['switch', 'undo', 'drop', 'cancel', 'retry']"
+
+
+class SyntaxCheck(TypedDict):
+    path: str
+    language: str
+    problems: list[dict[str, Any]]
+    """line, column and message of each."""
+
+
+class Tenant(TypedDict):
+    slug: str
+    name: str
+
+TextEditInputKindEnum: TypeAlias = "Literal['insert', 'replace_lines', 'delete_lines', 'replace_text']"
+
+
+class TextEditInputRequest(TypedDict):
+    kind: TextEditInputKindEnum
+    text: NotRequired[str]
+    line: NotRequired[int]
+    end_line: NotRequired[int]
+    old: NotRequired[str]
+    count: NotRequired[int]
+
+
+class Tool(TypedDict):
+    type: TypeEnum
+    function: ToolFunction
+
+
+class ToolCallInputRequest(TypedDict):
+    id: str
+    type: NotRequired[TypeEnum]
+    function: ToolFunctionCallRequest
+
+ToolCallStatus: TypeAlias = "Literal['running', 'waiting', 'succeeded', 'failed', 'denied', 'unknown']"
+
+
+class ToolCredential(TypedDict):
+    id: int
+    placement: ToolCredentialPlacement
+    parameter: str
+    last_four: str
+    """Of the secret; empty for a short one."""
+    created_at: str
+    updated_at: str
+
+
+class ToolCredentialInputRequest(TypedDict):
+    placement: ToolCredentialPlacement
+    parameter: NotRequired[str]
+    """Name of the header or parameter; the user's name for basic."""
+    secret: str
+
+ToolCredentialPlacement: TypeAlias = "Literal['bearer', 'basic', 'header', 'query']"
+
+
+class ToolExecuteInputRequest(TypedDict):
+    tool_calls: list[ToolCallInputRequest]
+    """As a model wrote them; they run side by side."""
+    collections: NotRequired[list[int]]
+    """Ids of the collections the calls are about; all if not given."""
+
+
+class ToolExecution(TypedDict):
+    run: int | None
+    """Records the calls that ended."""
+    messages: list[ToolMessage]
+    """Of the calls that ended, in their order; ready to be added to a history."""
+    waiting_run: int | None
+    """The run that waits for approval of the others; see /runs/{id}/decisions."""
+    waiting: list[str]
+    """Ids of the calls that wait."""
+
+
+class ToolFieldChange(TypedDict):
+    field: str
+    old: Any
+    new: Any
+    is_risk: bool
+    """The new tool may do more, or goes elsewhere."""
+    why: str
+
+
+class ToolFunction(TypedDict):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON Schema of the arguments."""
+
+
+class ToolFunctionCallRequest(TypedDict):
+    name: str
+    arguments: str
+    """A JSON object as text."""
+
+
+class ToolMessage(TypedDict):
+    role: ToolMessageRoleEnum
+    tool_call_id: str
+    name: str
+    content: str
+    """For the model; says so when the call failed."""
+    is_error: bool
+    error_code: str
+    """Empty without an error; “denied” by the policy."""
+
+ToolMessageRoleEnum: TypeAlias = "Literal['tool']"
+
+
+class ToolParameterChange(TypedDict):
+    name: str
+    """Dotted path: `order.lines[].sku`."""
+    change: ChangeEnum
+    type_old: str
+    type_new: str
+    required_old: bool | None
+    required_new: bool | None
+    what: list[str]
+    """Keywords of its schema that differ."""
+    breaks: bool
+    """Calls that fitted before do not fit any more."""
+
+
+class ToolSource(TypedDict):
+    id: int
+    kind: ToolSourceKind
+    name: str
+    title: str
+    url: str
+    document_url: str
+    settings: dict[str, Any]
+    """Of an OpenAPI document also: `security`, how it wants to be signed in to, and `skipped` operations."""
+    allowed_hosts: list[str]
+    is_enabled: bool
+    status: ToolSourceStatus
+    problem: str
+    """Why it could not be read, and what to do."""
+    current: int
+    """Tools that can be called."""
+    waiting: int
+    """Versions that wait to be accepted."""
+    gone: int
+    """Tools that it does not have any more."""
+    refreshed_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class ToolSourceInputRequest(TypedDict):
+    title: NotRequired[str]
+    url: NotRequired[str]
+    """Where calls go; an OpenAPI document may say it."""
+    document_url: NotRequired[str]
+    """Where the OpenAPI document is read again from."""
+    document: NotRequired[str]
+    """The OpenAPI document itself."""
+    settings: NotRequired[dict[str, Any]]
+    """What the kind needs; nothing secret."""
+    allowed_hosts: NotRequired[list[str]]
+    """Further hosts that calls may go to."""
+    is_enabled: NotRequired[bool]
+    kind: ToolSourceKind
+    name: str
+    """Small letters, digits and hyphens: the group its tools are granted by."""
+    accept_all: NotRequired[bool]
+    """Take all tools that it is found to have at once."""
+
+ToolSourceKind: TypeAlias = "Literal['openapi', 'mcp', 'plugin']"
+
+
+class ToolSourceRefreshRequest(TypedDict):
+    accept_all: NotRequired[bool]
+    """Take tools that it did not have before at once; changed ones wait."""
+
+
+class ToolSourceRefreshing(TypedDict):
+    job: int
+    """The job that reads it; the source says how that ended."""
+
+ToolSourceStatus: TypeAlias = "Literal['new', 'ready', 'failed']"
+
+
+class ToolVersion(TypedDict):
+    id: int
+    tool_name: str
+    number: int
+    state: ToolVersionState
+    is_gone: bool
+    """The source does not have the tool any more."""
+    digest: str
+    created_at: str
+    decided_at: str | None
+
+
+class ToolVersionDetail(TypedDict):
+    id: int
+    tool_name: str
+    number: int
+    state: ToolVersionState
+    is_gone: bool
+    """The source does not have the tool any more."""
+    digest: str
+    created_at: str
+    decided_at: str | None
+    spec: dict[str, Any]
+    """The tool as its source described it."""
+    diff: ToolVersionDiff
+    """From the current version, or from the one before."""
+
+
+class ToolVersionDiff(TypedDict):
+    old_number: int
+    """0 when there is no older version."""
+    new_number: int
+    risks: list[str]
+    parameters: list[ToolParameterChange]
+    fields: list[ToolFieldChange]
+
+ToolVersionState: TypeAlias = "Literal['waiting', 'current', 'retired', 'rejected']"
+
+
+class ToolVersionsAcceptRequest(TypedDict):
+    versions: list[int]
+    """Ids of versions, of tools that differ."""
+    force: NotRequired[bool]
+    """Accept them although contract tests fail; the audit trail says so."""
+
+
+class ToolVersionsInputRequest(TypedDict):
+    versions: list[int]
+    """Ids of versions, of tools that differ."""
+
+
+class Tools(TypedDict):
+    tools: list[Tool]
+    """Ready to be sent to a model as its tools."""
+
+
+class Turn(TypedDict):
+    id: int
+    index: int
+    """Place in the conversation, from 0."""
+    run_id: int
+    """Follow it at /runs/{id}/events."""
+    status: RunStatus
+    model: str
+    question: str
+    answer: str
+    """Markdown with markers [1]; empty until it is finished."""
+    citations: list[Citation]
+    removed_citations: int
+    """Markers that named no retrieved passage."""
+    error_code: str
+    error_message: str
+    created_at: str
+
+
+class TurnInputRequest(TypedDict):
+    text: str
+    """The question."""
+    client_id: NotRequired[str]
+    """Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn
+    that exists."""
+    model: NotRequired[str]
+
+TypeEnum: TypeAlias = "Literal['function']"
+
+
+class UploadRequest(TypedDict):
+    file: transport.File
+    """The file; its name is kept."""
+
+
+class UploadedDocument(TypedDict):
+    id: int
+    collection_id: int
+    name: str
+    path: str
+    """Its identity in the collection."""
+    version: int
+    live_from: str | None
+    """When it began to be searched."""
+    live_to: str | None
+    """When a newer version took its place; null for the current one."""
+    source: str
+    is_restricted: bool
+    document_type: str
+    type_reason: str
+    """The rule that decided on the type."""
+    tags: list[str]
+    dated: str | None
+    attributes: dict[str, Any]
+    """The team's own metadata."""
+    title: str
+    media_type: str
+    size: int
+    """Bytes."""
+    sha256: str
+    status: DocumentStatus
+    stage: StageEnum
+    """The stage that runs, or the one where it failed.  * `fetch` - Fetching * `parse` - Reading * `chunk` -
+    Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
+    progress_current: int
+    progress_total: int
+    error_code: str
+    error_message: str
+    warnings: list[str]
+    page_count: int
+    skipped_pages: int
+    chunk_count: int
+    vector_count: int
+    lexical_count: int
+    identifiers_total: int
+    """Distinct codes and numbers of the original."""
+    identifiers_found: int
+    """Of them found in some chunk."""
+    timings: dict[str, float]
+    """Seconds per stage."""
+    created_at: str
+    updated_at: str
+    finished_at: str | None
+    created: bool
+    """False when the collection had a document with the same bytes: that one is returned."""
+
+
+class Webhook(TypedDict):
+    id: int
+    url: str
+    events: list[str]
+    description: str
+    is_enabled: bool
+    created_at: str
+    updated_at: str
+
+
+class WebhookCreated(TypedDict):
+    id: int
+    url: str
+    events: list[str]
+    description: str
+    is_enabled: bool
+    created_at: str
+    updated_at: str
+    secret: str
+    """Signs the calls; shown this once."""
+
+
+class WebhookDelivery(TypedDict):
+    id: int
+    event_id: str
+    """The same for all deliveries of one event."""
+    event: EventEnum
+    object_key: str
+    """What it is about, for example `run:12`."""
+    status: DeliveryStatus
+    attempts: int
+    response_status: int | None
+    error: str
+    """Of the last attempt; empty when it was taken."""
+    duration_ms: int | None
+    created_at: str
+    attempted_at: str | None
+    payload: dict[str, Any]
+
+
+class WebhookInputRequest(TypedDict):
+    url: str
+    """http(s), on a public host."""
+    events: list[EventsEnum]
+    description: NotRequired[str]
