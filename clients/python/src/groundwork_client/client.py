@@ -493,8 +493,8 @@ class Groundwork(Transport):
         return self._bytes("/api/v1/tool-calls/file", query={"decision": decision, "form": form, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who})
 
     def tool_sources_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolSourceList:
-        """List the sources, without their documents. cursor: The pagination cursor value. page_size: Number of
-        results to return per page."""
+        """List the sources, newest first, without their documents. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
         return cast("models.PaginatedToolSourceList", self._call("GET", "/api/v1/tool-sources", query={"cursor": cursor, "page_size": page_size}))
 
     def tool_sources_list_all(self, *, page_size: int | None = None) -> Iterator[models.ToolSource]:
@@ -518,8 +518,8 @@ class Groundwork(Transport):
         self._call("DELETE", f"/api/v1/tool-sources/{id}", idempotency_key=idempotency_key)
 
     def contract_tests_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedContractTestList:
-        """List the tests and how each ended last. cursor: The pagination cursor value. page_size: Number of results
-        to return per page."""
+        """List the tests, newest first, and how each ended last. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
         return cast("models.PaginatedContractTestList", self._call("GET", f"/api/v1/tool-sources/{id}/contract-tests", query={"cursor": cursor, "page_size": page_size}))
 
     def contract_tests_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.ContractTest]:
@@ -555,8 +555,8 @@ class Groundwork(Transport):
         return cast("models.ToolSourceRefreshing", self._call("POST", f"/api/v1/tool-sources/{id}/refresh", body=body or {}, idempotency_key=idempotency_key))
 
     def tool_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None, state: Literal['current', 'rejected', 'retired', 'waiting'] | None = None) -> models.PaginatedToolVersionList:
-        """List the versions by tool, the newest of each first. cursor: The pagination cursor value. page_size:
-        Number of results to return per page. state: Only those in this state."""
+        """List the versions, newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page. state: Only those in this state."""
         return cast("models.PaginatedToolVersionList", self._call("GET", f"/api/v1/tool-sources/{id}/versions", query={"cursor": cursor, "page_size": page_size, "state": state}))
 
     def tool_versions_list_all(self, id: int, *, page_size: int | None = None, state: Literal['current', 'rejected', 'retired', 'waiting'] | None = None) -> Iterator[models.ToolVersion]:
@@ -575,15 +575,18 @@ class Groundwork(Transport):
         """Turn down versions that wait; a refresh does not offer the same again."""
         return cast("list[models.ToolVersion]", self._call("POST", f"/api/v1/tool-sources/{id}/versions/reject", body=body, idempotency_key=idempotency_key))
 
-    def tools_list(self, *, collection: list[int] | None = None) -> models.Tools:
+    def tools_list(self, *, collection: list[int] | None = None, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None) -> models.Tools:
         """List the tools some call of which the policy could allow, in the function format of OpenAI. collection:
-        Id of a collection the calls will be about; all if not given."""
-        return cast("models.Tools", self._call("GET", "/api/v1/tools", query={"collection": collection}))
+        Id of a collection the calls will be about; all if not given. system: What carries the tools out: this
+        platform itself, or langchain-core on it. The answer is the same.  * `native` - native * `langchain` -
+        langchain. use_langchain: true is the same as system=langchain."""
+        return cast("models.Tools", self._call("GET", "/api/v1/tools", query={"collection": collection, "system": system, "use_langchain": use_langchain}))
 
-    def tools_execute(self, body: models.ToolExecuteInputRequest, *, idempotency_key: str | None = None) -> models.ToolExecution:
-        """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for
-        approval."""
-        return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", body=body, idempotency_key=idempotency_key))
+    def tools_execute(self, body: models.ToolExecuteInputRequest, *, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None, idempotency_key: str | None = None) -> models.ToolExecution:
+        """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for approval.
+        system: What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.
+        * `native` - native * `langchain` - langchain. use_langchain: true is the same as system=langchain."""
+        return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body, idempotency_key=idempotency_key))
 
     def webhooks_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedWebhookList:
         """List the webhooks, newest first. cursor: The pagination cursor value. page_size: Number of results to

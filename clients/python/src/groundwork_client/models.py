@@ -13,13 +13,11 @@ ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
 class ArgumentChange(TypedDict):
     path: str
     """Such as `to.name` or `rows[2]`."""
-    kind: ArgumentChangeKindEnum
+    kind: ChangeKind
     before: str
     """JSON text; empty where there was none."""
     after: str
     """JSON text; empty where there is none."""
-
-ArgumentChangeKindEnum: TypeAlias = "Literal['changed', 'added', 'removed']"
 
 BlankEnum: TypeAlias = "Literal['']"
 
@@ -34,12 +32,12 @@ class ChainStep(TypedDict):
     relation: str
     """The link that led to it."""
 
-ChangeEnum: TypeAlias = "Literal['added', 'removed', 'changed']"
-
 
 class ChangeInputRequest(TypedDict):
     change: NotRequired[int | None]
     """The change; the newest that fits if left out."""
+
+ChangeKind: TypeAlias = "Literal['changed', 'added', 'removed']"
 
 
 class Chunk(TypedDict):
@@ -1418,7 +1416,7 @@ ToolMessageRoleEnum: TypeAlias = "Literal['tool']"
 class ToolParameterChange(TypedDict):
     name: str
     """Dotted path: `order.lines[].sku`."""
-    change: ChangeEnum
+    change: ChangeKind
     type_old: str
     type_new: str
     required_old: bool | None
