@@ -20,6 +20,7 @@ from apps.collections.ingestion.sources.base import (
     SourceLimits,
 )
 from apps.collections.ingestion.sources.folders import folder_entries, folder_open
+from tests.collections.imports.quine import zip_quine
 from tests.collections.imports.support import make_tar, make_zip
 
 LIMITS = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000)
@@ -105,6 +106,18 @@ def test_archives_that_multiply_inside_each_other_end_at_the_shared_budget(tmp_p
         data = make_zip({f"{n}.zip": data for n in range(16)})
     limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=20)  # fmt: skip
     assert read(tmp_path, data, limits=limits)["!"] == "too_many_entries"
+
+
+@pytest.mark.parametrize("depth", [2, 60])
+def test_archive_that_holds_itself_ends_at_the_depth(tmp_path: Path, depth: int) -> None:
+    data = zip_quine()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        (name,) = archive.namelist()
+        assert archive.read(name) == data, "it is what it is said to be"
+    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=depth)  # fmt: skip
+    ((path, reason),) = read(tmp_path, data, limits=limits).items()
+    assert reason == "nested_too_deep"
+    assert path.count(".zip") == 3 or depth > 2  # long paths are shown shortened
 
 
 def test_endless_nesting_ends_at_the_depth(tmp_path: Path) -> None:

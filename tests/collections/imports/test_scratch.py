@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.collections import files, import_sources, services
+from apps.collections import files, services
+from apps.collections.ingestion.sources.archives import archive_entries
 from apps.collections.models import Collection, Import, ImportStatus
 from apps.collections.tasks import import_ended
 from basics.errors import Conflict
@@ -40,14 +41,13 @@ def scratch(storage: Path, settings: Any) -> Path:
 def seen(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of what lies in the folder of an import while it runs."""
     found: list[str] = []
-    entries = import_sources.archive_entries
 
     def watched(*args: Any, **kwargs: Any) -> Any:
-        for item in entries(*args, **kwargs):
+        for item in archive_entries(*args, **kwargs):
             found.extend(path.suffix for path in scratch.rglob("*") if path.is_file())
             yield item
 
-    monkeypatch.setattr(import_sources, "archive_entries", watched)
+    monkeypatch.setattr("apps.collections.import_sources.archive_entries", watched)
     return found
 
 
@@ -106,6 +106,7 @@ def test_end_of_a_killed_job_removes_what_it_left(
     cast: Cast, collection: Collection, scratch: Path, django_capture_on_commit_callbacks: Any
 ) -> None:
     row, left = _killed(cast, collection, scratch, ImportStatus.RUNNING)
+    assert row.job_id is not None
     job = Job.objects.get(pk=row.job_id)
     job.status, job.error_code = JobStatus.FAILED, "worker_lost"
     with django_capture_on_commit_callbacks(execute=True):

@@ -133,7 +133,7 @@ async def test_rejected_change_leaves_the_file_as_it_is(
     conversation = await sync_to_async(_conversation)(cast, collection)
     turn = await sync_to_async(ask)(cast, "Make it 45 days.", conversation=conversation)
     await answer(turn, lane_threads, monkeypatch, SCRIPT)
-    await sync_to_async(_decide)(cast, turn, Decision("reject", "Not yet."))
+    await sync_to_async(_decide)(cast, turn, Decision("reject", reason="Not yet."))
     await answer(turn, lane_threads, monkeypatch, SCRIPT)
 
     def after() -> Any:
