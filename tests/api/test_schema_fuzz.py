@@ -34,7 +34,8 @@ CHECKS: list[Any] = [
     response_headers_conformance,
 ]
 EXAMPLES = 15  # per operation and mode
-# Operations that a made-up request cannot carry out, and why; their own tests do.
+# Operations that a made-up request cannot carry out, and why. Each has a success test of its own: those of collections in
+# tests/collections/test_by_hand.py, the others with their room.
 NOT_BY_CHANCE = {
     "POST /api/v1/webhooks": "an address that may be called",
     "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
