@@ -30,7 +30,11 @@ from web.requests import TenantRequest, allowed
 COMMITS_PER_PAGE = 30
 DEPTH = 4
 ENTRIES_PER_FOLDER = 100
-KINDS = (("text", "Text"), ("regex", "Regular expression"), ("name", "File names"))
+KINDS: tuple[tuple[file_search.Kind, str], ...] = (
+    ("text", "Text"),
+    ("regex", "Regular expression"),
+    ("name", "File names"),
+)
 
 
 @require_GET
@@ -38,18 +42,15 @@ KINDS = (("text", "Text"), ("regex", "Regular expression"), ("name", "File names
 def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show the lines, or the files, that match a query."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    asked = {
-        name: request.GET.get(name, "").replace("\0", "")
-        for name in ("q", "kind", "folder", "names")
-    }
-    kinds = [kind for kind, _ in KINDS]
-    asked["kind"] = asked["kind"] if asked["kind"] in kinds else kinds[0]
+    kind = next((one for one, _ in KINDS if one == request.GET.get("kind")), KINDS[0][0])
+    asked = {n: request.GET.get(n, "").replace("\0", "") for n in ("q", "folder", "names")}
+    asked["kind"] = kind
     context: dict[str, Any] = {"asked": asked, "kinds": KINDS}
     status = 200
     if asked["q"]:
         try:
             found = file_search.search_files(
-                actor=request.actor, collection=collection, query=asked["q"], kind=asked["kind"],  # type: ignore[arg-type]
+                actor=request.actor, collection=collection, query=asked["q"], kind=kind,
                 folder=asked["folder"], names=asked["names"], offset=_number(request, "offset"),
             )  # fmt: skip
         except Invalid as error:
