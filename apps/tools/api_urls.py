@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from apps.tools import permission_api as permissions
 from apps.tools.api import ToolsExecuteView, ToolsView
 from apps.tools.approval_api import ApprovalHandOverView, ApprovalsView
 
 urlpatterns = [
     path("tools", ToolsView.as_view(), name="tools-list"),
+    path("tool-grants", permissions.GrantsView.as_view(), name="tool-grants-list"),
+    path("tool-grants/<int:pk>", permissions.GrantView.as_view(), name="tool-grants-detail"),
+    path("toolkits", permissions.ToolkitsView.as_view(), name="toolkits-list"),
+    path("toolkits/<int:pk>", permissions.ToolkitView.as_view(), name="toolkits-detail"),
+    path("tool-entries", permissions.EntriesView.as_view(), name="tool-entries-list"),
+    path("tool-entries/<int:pk>", permissions.EntryView.as_view(), name="tool-entries-detail"),
+    path("access", permissions.AccessView.as_view(), name="access"),
+    path("access/try", permissions.AccessTryView.as_view(), name="access-try"),
     path("tools/execute", ToolsExecuteView.as_view(), name="tools-execute"),
     path("approvals", ApprovalsView.as_view(), name="approvals-list"),
     path(

@@ -51,10 +51,12 @@ KEY_SCOPES: frozenset[str] = _MEMBER | {
     "tool.manage",
     "webhook.manage",
 }
+# Such a key can give itself every tool. ``noun.*`` does not mean it: who makes one says so.
+_BY_NAME_ALONE = frozenset({"tool.manage"})
 
 
 def expand_scopes(scopes: list[str]) -> frozenset[str]:
-    """Return the actions that API key scopes stand for; ``collection.*`` means all of that noun.
+    """Return the actions that API key scopes stand for; ``collection.*`` means all of that noun but what must be named.
 
     Raises:
         ValueError: a scope names no action a key may have; the message lists the known ones.
@@ -62,7 +64,8 @@ def expand_scopes(scopes: list[str]) -> frozenset[str]:
     actions: set[str] = set()
     for scope in scopes:
         noun, dot, verb = scope.partition(".")
-        found = {a for a in KEY_SCOPES if a == scope or (verb == "*" and a.startswith(noun + dot))}
+        every = KEY_SCOPES - _BY_NAME_ALONE if verb == "*" else frozenset()
+        found = {a for a in KEY_SCOPES if a == scope or (a in every and a.startswith(noun + dot))}
         if not found:
             raise ValueError(f"unknown scope {scope!r}; known: {', '.join(sorted(KEY_SCOPES))}")
         actions |= found

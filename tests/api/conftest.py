@@ -25,6 +25,7 @@ from apps.collections.services import collection_create, document_cancel, docume
 from apps.conversations.models import Turn
 from apps.conversations.services import conversation_create, turn_stop, turn_submit
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
+from apps.tools.services import entry_set, grant_create, toolkit_set
 from jobs.models import ACTIVE, Job
 from runs.models import ToolCall
 from tenancy.permissions import KEY_SCOPES
@@ -110,6 +111,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
     def webhook() -> int:  # this name is public in form only, so that no ping leaves the machine
         return webhook_create(**who, url="http://localhost/hook", events=["run.finished"])[0].pk
 
+    def grant() -> int:
+        return grant_create(**who, effect="ask", target_kind="tool", target="look").pk
+
     with tenant_scope(cast.tenant.pk):
         hook = webhook()
         first = collection("Tariffs")
@@ -125,6 +129,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             tenant=cast.tenant, run_id=answered.run_id, user_id=cast.owner.user_id, step=0, call_id="c", name="look"
         ).pk  # fmt: skip
         source, other = _source(cast), _source(cast, "other")
+        rows["tool-grants"] = grant()
+        rows["toolkits"] = toolkit_set(**who, name="Sums", tools=["calculate"]).pk
+        rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
         return {
             "": {
                 **source,
@@ -152,6 +159,13 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             "DELETE /api/v1/tool-sources/{id}/credentials/{credential_pk}": other,
             "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
+            "DELETE /api/v1/tool-grants/{id}": {"tool-grants": grant()},
+            "DELETE /api/v1/toolkits/{id}": {
+                "toolkits": toolkit_set(**who, name="Gone", tools=["look"]).pk
+            },
+            "DELETE /api/v1/tool-entries/{id}": {
+                "tool-entries": entry_set(**who, name="date_info", title="Days").pk
+            },
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
             "DELETE /api/v1/conversations/{id}": {"conversations": turn().conversation_id},
