@@ -16,6 +16,7 @@ from apps.tools.conditions import Unevaluable, conditions_compile
 from apps.tools.models import ToolGrant, Toolkit
 from basics.errors import Invalid, Missing
 from runs.models import ApproverKind
+from runs.storable import json_storable
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
 from tenancy.scope import tenant_scope
@@ -107,6 +108,8 @@ def grant_create(
         conditions_compile(conditions, needs_all=effect == "allow")
     except Unevaluable as error:
         raise _invalid("arguments", f"These conditions cannot be used: {error}.") from error
+    if json_storable(conditions) != conditions:
+        raise _invalid("arguments", "Conditions have plain text and finite numbers alone.")
     if expires_at is not None and expires_at <= timezone.now():
         raise _invalid("expires_at", "This time is over.")
     if len(note) > 200:
