@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apps.collections.models import Collection
-from apps.tools.bundles import Bundle, bundle_list
+from apps.tools.bundles import Bundle
 from apps.tools.guard import Guard
 from apps.tools.models import ToolEntry, ToolGrant
 from apps.tools.policy import Decision, Effect, ToolFacts
 from apps.tools.selectors import guard_for
-from apps.tools.tenant_tools import tenant_bundles
 from basics.errors import Missing
 from tenancy.actors import Actor
 from toolloop.tools import Tool
@@ -140,11 +139,13 @@ def catalog_read(*, actor: Actor) -> list[Listed]:
     # Without a grant about single collections all of them are alike.
     single = [guard.narrowed([pk]) for pk in scope] if len(scope) > 1 else []
     entries = {row.name: row for row in ToolEntry.objects.visible_to(actor)}
-    return [
-        _listed(tool, bundle, entries.get(tool.name, _PLAIN), guard, single)
-        for bundle in guard.bundles
-        for tool in bundle.tools()
-    ]
+    found: dict[str, Listed] = {}
+    for bundle in guard.bundles:
+        for tool in bundle.tools():
+            if tool.name not in found:  # of two with one name the first is the one that is called
+                entry = entries.get(tool.name, _PLAIN)
+                found[tool.name] = _listed(tool, bundle, entry, guard, single)
+    return list(found.values())
 
 
 def catalog_get(*, actor: Actor, name: str) -> Listed:
@@ -153,11 +154,6 @@ def catalog_get(*, actor: Actor, name: str) -> Listed:
         if listed.name == name:
             return listed
     raise Missing("tool")
-
-
-def catalog_bundles(*, actor: Actor) -> Sequence[Bundle]:
-    """Return where the workspace's tools come from."""
-    return (*bundle_list(), *tenant_bundles(actor=actor))
 
 
 def catalog_narrow(tools: Iterable[Listed], choice: Choice) -> list[Listed]:

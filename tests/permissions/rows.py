@@ -163,6 +163,11 @@ def _source(side: Side, role: str) -> str:
     return f"{side.row('runs.Run', role).pk}-{citation.number}"
 
 
+def _tool_name(side: Side, role: str) -> str:
+    name: str = side.row("tools.ToolVersion", role).tool_name
+    return name
+
+
 def _uuid(side: Side, role: str) -> str:
     return str(uuid.uuid4())
 
@@ -381,6 +386,20 @@ PORTAL: tuple[Row, ...] = (
     Row("tools:tool-switch", "POST", "tool.manage", fixed=A_TOOL, data=_send(is_enabled="false"), ok=302),
     Row("tools:tool-edit", action="tool.manage", fixed=A_TOOL),
     Row("tools:tool-edit", "POST", "tool.manage", fixed=A_TOOL, data=_send(title="Sums"), ok=302),
+    Row("tools:sources", action="tool.manage"),
+    Row("tools:source-create", action="tool.manage"),
+    Row("tools:source-create", "POST", "tool.manage", data=_send(name="crm", url="https://api.example.org", document='{"openapi": "3.1.0"}'), ok=302),
+    Row("tools:source", "GET", "tool.manage", SOURCE),
+    Row("tools:source-edit", "GET", "tool.manage", SOURCE),
+    Row("tools:source-edit", "POST", "tool.manage", SOURCE, data=_send(title="CRM", document_url="https://example.org/openapi.json"), ok=302),
+    Row("tools:source-act", "POST", "tool.manage", SOURCE, data=_send(do="refresh"), ok=302),
+    Row("tools:source-credential", "POST", "tool.manage", SOURCE, data=_send(placement="bearer", secret=""), ok=422),
+    Row("tools:versions-decide", "POST", "tool.manage", SOURCE, data=_send(do="accept"), ok=302),
+    Row("tools:version", "GET", "tool.manage", {"pk": "tools.ToolVersion"}),
+    Row("tools:contract-test-create", "GET", "tool.manage", fixed={"name": _tool_name}),
+    Row("tools:contract-test-create", "POST", "tool.manage", fixed={"name": _tool_name}, data=_send(name="Sums", arguments="{}", expected="{}"), ok=302),
+    Row("tools:contract-test", "GET", "tool.manage", {"pk": "tools.ContractTest"}),
+    Row("tools:contract-test", "POST", "tool.manage", {"pk": "tools.ContractTest"}, data=_send(do="delete"), ok=302),
     Row("tools:permissions", action="tool.manage"),
     Row("tools:permission-set", "POST", "tool.manage", data=_send(cell="tool|calculate|role|viewer|deny"), ok=302),
     Row("tools:permission-undo", "POST", "tool.manage", data=_send(undo="no such change"), ok=400),
