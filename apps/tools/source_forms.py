@@ -103,7 +103,7 @@ class SourceForm(forms.Form):
     def refuse(self, error: DomainError) -> None:
         """Show what a service refused at the fields that it names."""
         for field, messages in error.data.get("fields", {}).items():
-            name = "package" if field == "settings" else field
+            name = {"settings": "package", "source": "url"}.get(field, field)
             self.add_error(name if name in self.fields else None, messages)
         if not error.data.get("fields"):
             self.add_error(None, error.message)
@@ -142,6 +142,7 @@ class ContractTestForm(forms.Form):
 
     name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     arguments = forms.JSONField(
+        required=False,
         initial=dict,
         widget=forms.Textarea(attrs={"rows": 5, "class": "mono", "spellcheck": "false"}),
         help_text="One JSON object. The test makes a real call with it.",
@@ -159,7 +160,7 @@ class ContractTestForm(forms.Form):
         data = self.cleaned_data
         return {
             "name": data["name"],
-            "arguments": data["arguments"],
+            "arguments": data["arguments"] or {},
             "expected": data["expected"] or {},
         }
 
@@ -171,4 +172,6 @@ class ContractTestForm(forms.Form):
 
 def pretty(value: Any) -> str:
     """Return a JSON value as text for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.tools import services
 from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.services.sources import JOB_KIND
-from apps.tools.source_forms import CredentialForm, SourceForm
+from apps.tools.source_forms import CredentialForm, SourceForm, pretty
 from apps.tools.source_selectors import (
     contract_test_list,
     credential_list,
@@ -191,10 +191,20 @@ def versions_decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
 def version(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show what a version changes."""
     row = version_get(actor=request.actor, pk=pk)
+    diff = version_changes(actor=request.actor, pk=pk)
     context = {
         "tab": "sources",
         "version": row,
-        "diff": version_changes(actor=request.actor, pk=pk),
+        "diff": diff,
+        "fields": [
+            {
+                "name": f.field.replace("_", " "),
+                "old": pretty(f.old),
+                "new": pretty(f.new),
+                "is_risk": f.is_risk,
+            }
+            for f in diff.fields
+        ],
         "tests": list(contract_test_list(actor=request.actor, tool_name=row.tool_name)),
     }
     return render(request, "tools/version.html", context)
