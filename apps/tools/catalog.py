@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apps.collections.models import Collection
-from apps.tools.bundles import Bundle
+from apps.tools.bundles import Bundle, bundle_list
 from apps.tools.guard import Guard
 from apps.tools.models import ToolEntry, ToolGrant
 from apps.tools.policy import Decision, Effect, ToolFacts
 from apps.tools.selectors import guard_for
+from apps.tools.tenant_tools import tenant_bundles
 from basics.errors import Missing
 from tenancy.actors import Actor
 from toolloop.tools import Tool
@@ -154,6 +155,11 @@ def catalog_get(*, actor: Actor, name: str) -> Listed:
         if listed.name == name:
             return listed
     raise Missing("tool")
+
+
+def catalog_bundles(*, actor: Actor) -> Sequence[Bundle]:
+    """Return where the workspace's tools come from."""
+    return (*bundle_list(), *tenant_bundles(actor=actor))
 
 
 def catalog_narrow(tools: Iterable[Listed], choice: Choice) -> list[Listed]:
