@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,14 @@ def test_operation_names_are_unique(schema: dict[str, Any]):
 
 
 def test_schema_and_url_configuration_agree(schema: dict[str, Any]):
-    found = set()
-    patterns: Any = get_resolver("config.api_urls").url_patterns
-    for pattern in patterns:
-        for inner in pattern.url_patterns:
-            found.add("/api/v1/" + str(inner.pattern).replace("<int:", "{").replace(">", "}"))
+    def walk(patterns: Any) -> Iterator[str]:
+        for pattern in patterns:
+            if hasattr(pattern, "url_patterns"):
+                yield from walk(pattern.url_patterns)
+            else:
+                yield "/api/v1/" + str(pattern.pattern).replace("<int:", "{").replace(">", "}")
+
+    found = set(walk(get_resolver("config.api_urls").url_patterns))
     served = {p.replace("{id}", "{pk}") for p in schema["paths"]}
     assert {p.replace("{id}", "{pk}") for p in found} == served
 
