@@ -45,23 +45,21 @@ def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
     safe.setdefault("type", "object")
     if safe["type"] != "object":
         raise SchemaRefused(f"its schema is of type {safe['type']!r}, not object")
-    _check_form(safe)
+    form_check(safe)
     names = [name for name in safe.get("properties", {}) if not _ARGUMENT.fullmatch(name)]
     if names:
         raise SchemaRefused(f"no provider takes the argument name {ascii(names[0])[:80]}")
     return safe
 
 
-def schema_part(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return such a copy of a schema of any type, to be put together with others; its size is the caller's to limit.
+def schema_copy(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return such a copy of a schema of any type, to be put together with others; check its form with ``form_check``.
 
     Raises:
-        SchemaRefused: too deep, not a JSON Schema, or it refers to another document.
+        SchemaRefused: too deep, or it refers to another document.
     """
     depth_check(schema)
-    safe = _copied(schema)
-    _check_form(safe)
-    return safe
+    return _copied(schema)
 
 
 def schema_check(schema: Mapping[str, Any]) -> None:
@@ -75,7 +73,7 @@ def schema_check(schema: Mapping[str, Any]) -> None:
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > _MAX_CHARS:
         raise SchemaRefused(f"its schema has {size} characters, the limit is {_MAX_CHARS}")
-    _check_form(schema)
+    form_check(schema)
     for part in _parts(schema):
         ref = part.get("$ref", "#")
         if not ref.startswith("#"):
@@ -158,7 +156,8 @@ def _any(value: Any) -> Any:
     return [_any(item) for item in value] if isinstance(value, list) else value
 
 
-def _check_form(schema: Mapping[str, Any]) -> None:
+def form_check(schema: Mapping[str, Any]) -> None:
+    """Refuse what is no JSON Schema; takes some milliseconds. Raises SchemaRefused."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:

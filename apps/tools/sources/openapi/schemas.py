@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from apps.tools.sources.base import SourceError
 from apps.tools.sources.openapi.document import Document
-from toolloop.mcp.schemas import SchemaRefused, schema_part
+from toolloop.mcp.schemas import SchemaRefused, form_check, schema_copy
 
 Direction = Literal["request", "response"]
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
@@ -36,6 +36,7 @@ class Schemas:
         self._parts: dict[tuple[Direction, str], _Part] = {}
         self._names: dict[str, str] = {}  # reference -> name under $defs
         self._places: dict[str, str] = {}  # and back
+        self._checked: set[str] = set()
 
     def convert(self, schema: Any, at: str, direction: Direction) -> dict[str, Any]:
         """Return a schema as JSON Schema whose references are ``#/$defs/...``; give them with ``defs``.
@@ -75,14 +76,19 @@ class Schemas:
         return found
 
     def _part(self, schema: Any, at: str, direction: Direction) -> _Part:
-        plain = self._plain(schema, at, direction)
         try:
-            safe = schema_part(plain)
+            safe = schema_copy(self._plain(schema, at, direction))
+            # Checking costs more than all else: once for both directions, and once for what is written often.
+            whole = schema_copy(self._plain(schema, at, None))
+            if (text := json.dumps(whole)) not in self._checked:
+                form_check(whole)
+                self._checked.add(text)
         except SchemaRefused as error:
             raise SourceError(f"At {at}: {error}.") from error
         return _Part(safe, tuple(dict.fromkeys(_refs(safe))), len(json.dumps(safe)))
 
-    def _plain(self, schema: Any, at: str, direction: Direction) -> Any:
+    def _plain(self, schema: Any, at: str, direction: Direction | None) -> Any:
+        """Return a schema as JSON Schema, without what goes the other way only; None leaves all in."""
         if isinstance(schema, bool):
             return {} if schema else {"not": {}}
         if not isinstance(schema, Mapping):
@@ -130,8 +136,8 @@ class Schemas:
         else:
             del found["required"]
 
-    def _is_hidden(self, schema: Any, direction: Direction) -> bool:
-        if not isinstance(schema, Mapping):
+    def _is_hidden(self, schema: Any, direction: Direction | None) -> bool:
+        if direction is None or not isinstance(schema, Mapping):
             return False
         return schema.get("readOnly" if direction == "request" else "writeOnly") is True
 
