@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -18,13 +19,14 @@ from apps.conversations.api_shapes import (
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
-    ModelOutput,
+    ModelsOutput,
     RetryInput,
     RunOutput,
     TurnInput,
     TurnOutput,
 )
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.openai.services import WORKSPACE
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from runs import services as run_services
@@ -274,10 +276,15 @@ class ModelsView(TenantAPIView):
 
     actions = {"GET": "model.read"}
 
-    @extend_schema(operation_id="models_list", tags=["models"], responses=ModelOutput(many=True))
+    @extend_schema(operation_id="models_list", tags=["models"], responses=ModelsOutput)
     def get(self, request: Request) -> Response:
-        """List the models this workspace can use; `extractive`, the last, quotes without a language model."""
-        return Response(ModelOutput(selectors.model_list(self.tenant), many=True).data)
+        """List what can be named as a model: the workspace itself (its default model with its documents and tools), then
+        its models; `extractive`, the last, quotes without a language model.
+        """
+        models = selectors.model_list(self.tenant)
+        default = selectors.model_default(models)
+        whole = next(replace(m, id=WORKSPACE, label=str(self.tenant)) for m in models if m.id == default)  # fmt: skip
+        return Response(ModelsOutput({"object": "list", "data": [whole, *models]}).data)
 
 
 def _conversation(view: TenantAPIView, pk: int) -> dict[str, Any]:

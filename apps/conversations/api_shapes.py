@@ -136,7 +136,12 @@ class PriceTierOutput(serializers.Serializer[Any]):
 
 
 class ModelOutput(serializers.Serializer[Any]):
-    id = serializers.CharField()
+    """A model: the fields that OpenAI's clients read, and the facts we know."""
+
+    id = serializers.CharField(help_text="What a request names it by.")
+    object = serializers.SerializerMethodField()
+    created = serializers.SerializerMethodField(help_text="Always 0: not known.")
+    owned_by = serializers.CharField(source="provider")
     provider = serializers.CharField()
     model = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
@@ -154,3 +159,17 @@ class ModelOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Model"
+
+    def get_object(self, model: Any) -> str:
+        return "model"
+
+    def get_created(self, model: Any) -> int:
+        return 0
+
+
+class ModelsOutput(serializers.Serializer[Any]):
+    object = serializers.ChoiceField(choices=["list"])
+    data = ModelOutput(many=True)  # type: ignore[assignment]
+
+    class Meta:
+        ref_name = "Models"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.conversations import api
+from apps.conversations.openai.api import ChatCompletionsView
 
 _TURNS = "conversations/<int:pk>/turns"
 urlpatterns = [
@@ -22,5 +23,6 @@ urlpatterns = [
         name="decisions-detail",
     ),
     path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
+    path("chat/completions", ChatCompletionsView.as_view(), name="chat-completions"),
     path("models", api.ModelsView.as_view(), name="models-list"),
 ]

@@ -10,6 +10,7 @@ from django.conf import settings
 from apps.conversations import selectors, tools
 from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
+from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context
@@ -31,6 +32,8 @@ from toolloop.messages import UserMessage
 from toolloop.providers.base import Provider
 from toolloop.providers.registry import parse_model
 from toolloop.tools import Toolset
+
+__all__ = ["completion_work", "history_of", "turn_run"]
 
 HISTORY_TURNS = 40
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.tools.bundles import Bundle, bundle_list
@@ -28,6 +28,7 @@ def run_toolset(
     guard: Guard,
     run: Run,
     *,
+    theirs: Sequence[Tool] = (),
     native: bool = False,
     loaded: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
 ) -> Toolset:
@@ -37,12 +38,15 @@ def run_toolset(
     finds them in a catalog and loads what it needs, so that its first request stays small.
 
     Args:
+        theirs: tools of whoever asks, run where they are; ours of the same names are left out.
         native: the model's provider searches tools by itself.
         loaded: gives what earlier runs of the conversation loaded and unloaded, in order: payloads of ``META_TOOLS``.
     """
     of_code = {bundle.name for bundle in bundle_list()}
     core = guard.tools(b for b in guard.bundles if b.name in of_code)
-    names = {tool.name for tool in core}
+    taken = {tool.name for tool in theirs}
+    core = [tool for tool in core if tool.name not in taken]
+    names = taken | {tool.name for tool in core}
     rest = [
         t
         for t in guard.tools(b for b in guard.bundles if b.name not in of_code)
@@ -50,6 +54,7 @@ def run_toolset(
     ]
     if guard.judge(ToolFacts("execute_tools", CODE_MODE), PROGRAMS).effect != "deny":
         core += _programs(guard, run, [*core, *rest])
+    core += theirs
     if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:
         return Toolset([*core, *rest])
     session = ToolSession(max_tools=LOADED_TOOLS, token_budget=LOADED_TOKENS)

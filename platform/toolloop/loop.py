@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from toolloop.calls import CallRunner
 from toolloop.compaction import Compaction, Compactor
@@ -51,6 +51,7 @@ def run_loop(
     decisions: Mapping[str, Decision] | None = None,
     mock_tools: bool = False,
     output: Output | None = None,
+    tool_choice: Literal["auto", "required", "none"] = "auto",
     compaction: Compaction | None = Compaction(),  # noqa: B008 - frozen
     on_usage: UsageHook | None = None,
     usage_metadata: Mapping[str, Any] | None = None,
@@ -78,6 +79,7 @@ def run_loop(
         decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
         output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
             model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output".
+        tool_choice: for the first turn of the run; the later ones are free, but for "none".
         compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
         on_usage: told what each model call used, attempts that were billed in vain included; see ``toolloop.metering``.
@@ -101,6 +103,7 @@ def run_loop(
         cache_key=cache_key,
         user_key=user_key,
         server_tools=server_tools,
+        tool_choice=tool_choice,
         profile=profile,
     )
     interrupter = Interrupter(stop)
@@ -328,12 +331,15 @@ class _Run:
         messages = list(self.history)
         if final:
             messages.append(UserMessage(FINAL_NOTICE.format(detail=self.detail), notice=True))
+        choice = self.template.tool_choice
+        if choice == "required" and self.step:
+            choice = "auto"  # else it could never answer
         now = asyncio.get_running_loop().time()
         request = replace(
             self.template,
             messages=messages,
             tools=self.toolset.specs(),
-            tool_choice="none" if final else "auto",
+            tool_choice="none" if final else choice,
             max_output_tokens=reserve.max_output_tokens,
             timeout_s=self.limits.request_timeout_s if end is None else max(0.1, end - now),
         )

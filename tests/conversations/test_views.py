@@ -254,7 +254,8 @@ def test_rest_hides_other_peoples_runs(cast: Cast) -> None:
 
 
 def test_rest_lists_models_with_the_extractive_one_labelled(cast: Cast) -> None:
-    rows = Client(headers=key_headers(cast)).get("/api/v1/models").json()
+    rows = Client(headers=key_headers(cast)).get("/api/v1/models").json()["data"]
+    assert rows[0]["id"] == "assistant/workspace"
     assert rows[-1]["label"] == "Extractive, no language model"
     assert rows[-1]["is_language_model"] is False
 

@@ -626,6 +626,8 @@ API: tuple[Row, ...] = (
     Row("api:decisions-list", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:decisions-detail", "POST", "conversation.write", API_DECISION, data=_send(decision="reject"), before=_parked, also=("run.read", *TALK)),
     Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed"), is_stream=True),
+    # A model that is not there: what is allowed is refused at once, and waits for no worker.
+    Row("api:chat-completions", "POST", "conversation.write", data=_send(model="none", messages=[{"role": "user", "content": "?"}]), ok=400, also=TALK),
     Row("api:models-list", action="model.read"),
     Row("api:tools-list", action="tool.run"),
     Row("api:tool-grants-list", action="tool.manage"),

@@ -128,7 +128,7 @@ def test_rest_lists_the_workspaces_own_facts(cast: Cast, client: Client):
     post(cast, client, "save", provider="openai", secret=KEY, model_names="gpt-6-sol")
     state(cast, client, name="gpt-6-sol", label="Ours", price_input="7", price_output="8")
     headers = {"X-Tenant": cast.tenant.slug}
-    listed = client.get(reverse("api:models-list"), headers=headers).json()
+    listed = client.get(reverse("api:models-list"), headers=headers).json()["data"]
     ours = next(m for m in listed if m["id"] == "openai/gpt-6-sol")
     assert ours["label"] == "Ours"
     assert ours["prices"] == [

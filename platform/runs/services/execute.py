@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from django.db import connection, transaction
@@ -31,6 +31,7 @@ from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta
 from toolloop.limits import Limits
 from toolloop.messages import Message, Turn, Usage, message_from_json
+from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.telemetry import run_traced
 from toolloop.tools import Toolset
@@ -75,6 +76,8 @@ async def run_execute(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     context: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    output: Output | None = None,
+    tool_choice: Literal["auto", "required", "none"] = "auto",
     cache_key: str = "",
     user_key: str = "",
     before_finish: Callable[[Run, RunFinished], None] | None = None,
@@ -90,6 +93,7 @@ async def run_execute(
         run: the run, whose ``model`` is asked.
         provider: adapter for that model; closed at the end.
         context: given to tools as ``ToolContext.data``.
+        output, tool_choice: see ``run_loop``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
 
@@ -139,6 +143,8 @@ async def run_execute(
                 first_step=len(start.turns),
                 usage=start.usage,
                 options=options,
+                output=output,
+                tool_choice=tool_choice,
                 cache_key=cache_key,
                 user_key=user_key,
                 stop=stop,

@@ -1,0 +1,133 @@
+"""Start, resume and stop the run behind a chat completion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.conversations import selectors
+from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
+from basics.errors import Conflict, Denied, Invalid
+from jobs.services import job_enqueue
+from runs.actors import actor_facts
+from runs.models import CallPath, DecisionStatus, PendingDecision, Run, RunStatus
+from runs.services import call_decide, run_create, run_stop
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+from toolloop.deferred import Decision
+
+RUN_KIND = "completion"
+JOB_KIND = "conversations.completion_run"
+WORKSPACE = "assistant/workspace"
+"""The model name that stands for the workspace itself: its default model, its collections and its tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """What a client asks for.
+
+    Attributes:
+        model: as it was named: ``assistant/workspace`` or a routing name.
+        tools: the client's own, as ``{"name", "description", "parameters"}``.
+        collections: ids to search; None for all, () for none of them and no tool of ours.
+        schema: JSON Schema of the answer, {} for any JSON object, None for text.
+    """
+
+    model: str
+    asked: Asked
+    tools: Sequence[Mapping[str, Any]] = ()
+    tool_choice: ToolChoice = "auto"
+    collections: Sequence[int] | None = ()
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run:
+    """Begin to answer, or go on with the run whose client calls the request answers.
+
+    Raises:
+        Denied: the actor may not, or is a key that acts for nobody.
+        Invalid: the model is unknown here.
+        Conflict: the calls were answered before.
+    """
+    actor.require("conversation.write")
+    if actor.user_id is None:
+        raise Denied("person_needed", "Use a key that acts for a person: an answer needs their rights.")  # fmt: skip
+    resumed = _resume(tenant, actor, request.asked)
+    if resumed is not None:
+        return resumed
+    model = request.model
+    if model == WORKSPACE:
+        model = selectors.model_default(selectors.model_list(tenant))
+    elif model not in {known.id for known in selectors.model_list(tenant)}:
+        raise Invalid(
+            "model_not_found", f"The model “{model}” is not available here; GET /v1/models lists those that are.",
+            data={"fields": {"model": ["Not available."]}},
+        )  # fmt: skip
+    facts = {
+        "actor": actor_facts(actor),
+        "path": CallPath.REST,
+        "completion": {
+            "model": request.model,
+            "system": request.asked.system,
+            "history": [message.to_json() for message in request.asked.history],
+            "tools": [dict(tool) for tool in request.tools],
+            "tool_choice": request.tool_choice,
+            "collections": None if request.collections is None else list(request.collections),
+            "schema": None if request.schema is None else dict(request.schema),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+        },
+    }
+    with transaction.atomic():
+        run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=model, request=facts)
+        run.job = job_enqueue(
+            tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}",
+        )  # fmt: skip
+        run.save(update_fields=["job"])
+        audit_record(tenant=tenant, actor=actor, action="completion.create", object=run, data={"model": model})  # fmt: skip
+    return run
+
+
+def _resume(tenant: Tenant, actor: Actor, asked: Asked) -> Run | None:
+    """Give a waiting run the results of its client's tools; None when it is to be answered anew, from the history."""
+    named = call_ids_read(asked.answers)
+    if not named or len(named) != len(asked.answers) or len({run for run, _ in named.values()}) != 1:  # fmt: skip
+        return None
+    run_id = next(iter(named.values()))[0]
+    run: Run | None = (
+        Run.objects.visible_to(actor)
+        .filter(pk=run_id, kind=RUN_KIND, user=actor.user_id, status=RunStatus.PARKED)
+        .first()
+    )
+    if run is None:
+        return None
+    with transaction.atomic():
+        open_ = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
+        waiting = set(open_.values_list("pk", flat=True))
+        if waiting - {decision for _, decision in named.values()}:
+            raise Conflict("calls_open", "Answer all calls of the assistant message before it goes on.")  # fmt: skip
+        for call_id, (_, decision) in named.items():
+            call_decide(
+                tenant=tenant, actor=actor, run=run, decision_id=decision,
+                decision=Decision("answer", content=asked.answers[call_id]),
+            )  # fmt: skip
+    run.refresh_from_db()
+    return run
+
+
+def completion_stop(*, tenant: Tenant, actor: Actor, run: Run) -> None:
+    """Stop a run whose client has gone; harmless when it has ended. One that waits for its client goes on waiting."""
+    if run.kind == RUN_KIND:
+        run_stop(tenant=tenant, actor=actor, run=run)
+
+
+def seconds_most() -> float:
+    """Return how long an answer may take."""
+    return float(settings.RUN_SECONDS)

@@ -1,0 +1,153 @@
+"""Between OpenAI's messages and the loop's: nothing lost, nothing trusted."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.conversations.citations import Passage
+from apps.conversations.openai.shapes import ChatCompletionShape, request_read
+from apps.conversations.openai.wire import (
+    Growing,
+    call_id_of,
+    call_ids_read,
+    messages_read,
+    usage_json,
+)
+from basics.errors import Invalid
+from toolloop.messages import ToolResult, Turn, UserMessage
+
+CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def test_system_messages_are_joined_and_the_rest_is_the_history():
+    asked = messages_read(
+        [
+            {"role": "system", "content": "Be short."},
+            {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "a", "content": "42"},
+        ]
+    )
+    assert asked.system == "Be short.\n\nBe kind."
+    user, turn, result = asked.history
+    assert (user, result) == (UserMessage("Hello"), ToolResult("a", "look", "42"))
+    assert isinstance(turn, Turn)
+    assert turn.tool_calls[0].arguments == {"x": 1}
+    assert asked.answers == {"a": "42"}
+
+
+def test_only_the_last_results_are_answers():
+    asked = messages_read(
+        [
+            {"role": "user", "content": "Hello"},
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "a", "content": "42"},
+            {"role": "user", "content": "And?"},
+        ]
+    )
+    assert asked.answers == {}
+
+
+def test_image_is_taken_as_data():
+    url = f"data:image/png;base64,{PIXEL}"
+    part = {"type": "image_url", "image_url": {"url": url}}
+    asked = messages_read([{"role": "user", "content": [part, {"type": "text", "text": "What?"}]}])
+    (message,) = asked.history
+    assert isinstance(message, UserMessage)
+    assert message.parts[0].data_url == url
+    assert message.text == "What?"
+
+
+@pytest.mark.parametrize(
+    ("messages", "place"),
+    [
+        ([], "messages"),
+        ([{"role": "system", "content": "x"}], "messages"),
+        ([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}], "messages"),
+        ([{"role": "wizard", "content": "x"}], "messages[0].role"),
+        ([{"role": "tool", "tool_call_id": "a", "content": "x"}], "messages[0]"),
+        ([{"role": "user", "content": 3}], "messages[0].content"),
+        ([{"role": "user", "content": [3]}], "messages[0].content[0]"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://169.254.169.254/x"}}]}], "messages[0].content[0]"),
+        ([{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [{}]}], "messages[1].tool_calls[0]"),
+    ],
+    ids=["none", "system", "assistant", "role", "orphan", "number", "part", "address", "call"],
+)  # fmt: skip
+def test_message_that_cannot_be_used_is_refused_with_its_place(messages, place):
+    with pytest.raises(Invalid) as refused:
+        messages_read(messages)
+    assert list(refused.value.data["fields"]) == [place]
+
+
+def test_ids_of_waiting_calls_are_read_back_and_no_others():
+    assert call_ids_read([call_id_of(12, 7), "call_abc", "call_g1_2x"]) == {"call_g12_7": (12, 7)}
+
+
+def test_growing_text_is_never_sent_twice_and_markers_become_numbers():
+    passage = Passage(5, 1, "a.txt", "Trade", "The duty is four percent.")
+    growing = Growing()
+    sent = [
+        growing.more(text, {5: passage}) for text in ("The du", "The duty [c", "The duty [c5].")
+    ]
+    assert "".join(sent) == "The duty [1]."
+    assert growing.more("The duty [c5].", {5: passage}) == ""
+
+
+def test_text_that_begins_anew_follows_what_was_sent():
+    growing = Growing()
+    growing.more("One half", {})
+    assert growing.more("Another", {}) == "\n\nAnother"
+    assert growing.more("Another one", {}) == " one"
+
+
+def test_usage_has_openais_names():
+    usage = {"input_total": 7, "output_total": 5, "cached_read": 3, "reasoning": 2}
+    told = usage_json(usage)
+    assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (7, 5, 12)
+    assert told["prompt_tokens_details"] == {"cached_tokens": 3}
+
+
+def read(**body):
+    shape = ChatCompletionShape(
+        data={"model": "m", "messages": [{"role": "user", "content": "x"}], **body}
+    )
+    shape.is_valid(raise_exception=True)
+    return request_read(shape.validated_data)
+
+
+def tool(name):
+    return {"type": "function", "function": {"name": name}}
+
+
+def test_named_tool_is_the_only_one_and_required():
+    asked = read(tools=[tool("a"), tool("b")], tool_choice=tool("b"))
+    assert [t["name"] for t in asked.tools] == ["b"]
+    assert asked.tool_choice == "required"
+
+
+def test_collections_are_the_workspaces_own_models_only_unless_named():
+    assert read().collections == []
+    assert read(model="assistant/workspace").collections is None
+    assert read(groundwork={"collections": [3]}).collections == [3]
+    assert read(groundwork={"collections": "all"}).collections is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tools": [tool("a"), tool("a")]},
+        {"tool_choice": tool("a")},
+        {"tool_choice": 5},
+        {"groundwork": {"collections": [True]}},
+        {"groundwork": {"collections": "some"}},
+        {"response_format": {"type": "yaml"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": "x"}}},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 5}}}},
+    ],
+    ids=["twice", "missing", "choice", "bool", "word", "format", "wrapper", "schema"],
+)
+def test_body_that_cannot_be_used_is_refused(body):
+    with pytest.raises(Invalid):
+        read(**body)
