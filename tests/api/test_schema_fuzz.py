@@ -37,6 +37,7 @@ EXAMPLES = 15  # per operation and mode
 # Operations that a made-up request cannot carry out, and why. Each has a success test of its own: those of collections in
 # tests/collections/test_by_hand.py, the others with their room.
 NOT_BY_CHANCE = {
+    "POST /api/v1/chat/completions": "a model that is there",
     "POST /api/v1/webhooks": "an address that may be called",
     "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
     "POST /api/v1/tool-sources": "a name that is free and a document, or an address that answers",

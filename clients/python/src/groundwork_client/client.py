@@ -12,6 +12,15 @@ from groundwork_client.transport import Event, Transport
 class Groundwork(Transport):
     """The workspace of an API key; a method for each operation, named as in the API's reference."""
 
+    def access_explain(self, *, subject: str | None = None) -> models.Access:
+        """Tell what a member, a key or a role can see and do, and which grant decides; others than oneself need
+        `tool.manage`. subject: `role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
+        return cast("models.Access", self._call("GET", "/api/v1/access", query={"subject": subject}))
+
+    def access_try(self, body: models.AccessTryInputRequest, *, idempotency_key: str | None = None) -> models.AccessTry:
+        """Tell what would become of a call, and why; nothing runs and nobody is asked."""
+        return cast("models.AccessTry", self._call("POST", "/api/v1/access/try", body=body, idempotency_key=idempotency_key))
+
     def approvals_list(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, cursor: str | None = None, page_size: int | None = None, tool: str | None = None) -> models.PaginatedDecisionList:
         """List approvals, newest first; decide about one with `POST /runs/{run_id}/decisions/{id}`. box:
         `to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you
@@ -26,6 +35,10 @@ class Groundwork(Transport):
     def approvals_hand_over(self, id: int, body: models.HandOverInputRequest, *, idempotency_key: str | None = None) -> models.Decision:
         """Hand a decision over to another member who may decide; who could before still can."""
         return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
+
+    def chat_completions(self, body: models.ChatCompletionShapeRequest, *, after: str = "", idempotency_key: str | None = None) -> Iterator[Event]:
+        """Answer a chat: at once, or as a stream of chunks."""
+        return self._events("/api/v1/chat/completions", body=body, after=after)
 
     def chunk_history_restore(self, id: int, *, idempotency_key: str | None = None) -> models.Chunk:
         """Put a chunk back to what it was before this change."""
@@ -418,9 +431,10 @@ class Groundwork(Transport):
         """Go through all rows of ``members_list``, page by page."""
         return self._every(lambda cursor: self.members_list(page_size=page_size, cursor=cursor))
 
-    def models_list(self) -> list[models.Model]:
-        """List the models this workspace can use; `extractive`, the last, quotes without a language model."""
-        return cast("list[models.Model]", self._call("GET", "/api/v1/models"))
+    def models_list(self) -> models.Models:
+        """List what can be named as a model: the workspace itself (its default model with its documents and tools),
+        then its models; `extractive`, the last, quotes without a language model."""
+        return cast("models.Models", self._call("GET", "/api/v1/models"))
 
     def runs_get(self, id: int) -> models.Run:
         """Return a run."""
@@ -491,6 +505,57 @@ class Groundwork(Transport):
         the call came. run: Id of the run. since: The first day. text: Occurs in name, arguments, reason, error or
         result. tool: The tool's whole name. until: The last day. who: Id of the person whose run it was."""
         return self._bytes("/api/v1/tool-calls/file", query={"decision": decision, "form": form, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who})
+
+    def tool_entries_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolEntryList:
+        """List what the workspace states about single tools; a tool without an entry is as its code or source says.
+        cursor: The pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedToolEntryList", self._call("GET", "/api/v1/tool-entries", query={"cursor": cursor, "page_size": page_size}))
+
+    def tool_entries_list_all(self, *, page_size: int | None = None) -> Iterator[models.ToolEntry]:
+        """Go through all rows of ``tool_entries_list``, page by page."""
+        return self._every(lambda cursor: self.tool_entries_list(page_size=page_size, cursor=cursor))
+
+    def tool_entries_set(self, body: models.ToolEntryInputRequest, *, idempotency_key: str | None = None) -> models.ToolEntry:
+        """State something about a tool; fields not given stay as they are."""
+        return cast("models.ToolEntry", self._call("POST", "/api/v1/tool-entries", body=body, idempotency_key=idempotency_key))
+
+    def tool_entries_read(self, id: int) -> models.ToolEntry:
+        """Return an entry."""
+        return cast("models.ToolEntry", self._call("GET", f"/api/v1/tool-entries/{id}"))
+
+    def tool_entries_update(self, id: int, body: models.PatchedToolEntryChangeRequest | None = None, *, idempotency_key: str | None = None) -> models.ToolEntry:
+        """Change an entry; fields not given stay as they are."""
+        return cast("models.ToolEntry", self._call("PATCH", f"/api/v1/tool-entries/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def tool_entries_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Forget what was stated about a tool."""
+        self._call("DELETE", f"/api/v1/tool-entries/{id}", idempotency_key=idempotency_key)
+
+    def tool_grants_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolGrantList:
+        """List who may call what, the newest first. Deny wins, then ask, then allow; what is not granted is denied.
+        cursor: The pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedToolGrantList", self._call("GET", "/api/v1/tool-grants", query={"cursor": cursor, "page_size": page_size}))
+
+    def tool_grants_list_all(self, *, page_size: int | None = None) -> Iterator[models.ToolGrant]:
+        """Go through all rows of ``tool_grants_list``, page by page."""
+        return self._every(lambda cursor: self.tool_grants_list(page_size=page_size, cursor=cursor))
+
+    def tool_grants_create(self, body: models.ToolGrantInputRequest, *, idempotency_key: str | None = None) -> models.ToolGrant:
+        """Add a grant."""
+        return cast("models.ToolGrant", self._call("POST", "/api/v1/tool-grants", body=body, idempotency_key=idempotency_key))
+
+    def tool_grants_read(self, id: int) -> models.ToolGrant:
+        """Return a grant."""
+        return cast("models.ToolGrant", self._call("GET", f"/api/v1/tool-grants/{id}"))
+
+    def tool_grants_replace(self, id: int, body: models.ToolGrantInputRequest, *, idempotency_key: str | None = None) -> models.ToolGrant:
+        """Put another grant in its place, in one step; the answer's id is a new one, since grants are never
+        changed."""
+        return cast("models.ToolGrant", self._call("PUT", f"/api/v1/tool-grants/{id}", body=body, idempotency_key=idempotency_key))
+
+    def tool_grants_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Take a grant back."""
+        self._call("DELETE", f"/api/v1/tool-grants/{id}", idempotency_key=idempotency_key)
 
     def tool_sources_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolSourceList:
         """List the sources, newest first, without their documents. cursor: The pagination cursor value. page_size:
@@ -574,6 +639,31 @@ class Groundwork(Transport):
     def tool_versions_reject(self, id: int, body: models.ToolVersionsInputRequest, *, idempotency_key: str | None = None) -> list[models.ToolVersion]:
         """Turn down versions that wait; a refresh does not offer the same again."""
         return cast("list[models.ToolVersion]", self._call("POST", f"/api/v1/tool-sources/{id}/versions/reject", body=body, idempotency_key=idempotency_key))
+
+    def toolkits_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolkitList:
+        """List the named sets of tools, the newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedToolkitList", self._call("GET", "/api/v1/toolkits", query={"cursor": cursor, "page_size": page_size}))
+
+    def toolkits_list_all(self, *, page_size: int | None = None) -> Iterator[models.Toolkit]:
+        """Go through all rows of ``toolkits_list``, page by page."""
+        return self._every(lambda cursor: self.toolkits_list(page_size=page_size, cursor=cursor))
+
+    def toolkits_create(self, body: models.ToolkitInputRequest, *, idempotency_key: str | None = None) -> models.Toolkit:
+        """Make a toolkit, or replace what the one of that name contains."""
+        return cast("models.Toolkit", self._call("POST", "/api/v1/toolkits", body=body, idempotency_key=idempotency_key))
+
+    def toolkits_read(self, id: int) -> models.Toolkit:
+        """Return a toolkit."""
+        return cast("models.Toolkit", self._call("GET", f"/api/v1/toolkits/{id}"))
+
+    def toolkits_replace(self, id: int, body: models.ToolkitChangeRequest, *, idempotency_key: str | None = None) -> models.Toolkit:
+        """Replace what a toolkit contains; its name stays."""
+        return cast("models.Toolkit", self._call("PUT", f"/api/v1/toolkits/{id}", body=body, idempotency_key=idempotency_key))
+
+    def toolkits_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a toolkit that no grant uses."""
+        self._call("DELETE", f"/api/v1/toolkits/{id}", idempotency_key=idempotency_key)
 
     def tools_list(self, *, collection: list[int] | None = None, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None) -> models.Tools:
         """List the tools some call of which the policy could allow, in the function format of OpenAI. collection:

@@ -7,6 +7,73 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 from groundwork_client import transport
 
 
+
+class Access(TypedDict):
+    subject: AccessSubject
+    collections: list[AccessCollection]
+    tools: list[AccessTool]
+    keys: list[AccessKey]
+    """Usable keys that act for the same person."""
+
+
+class AccessCollection(TypedDict):
+    id: int
+    name: str
+    documents: int
+    """That the subject can read."""
+    limited: int | None
+    """Limited to others; null unless you manage tools."""
+
+
+class AccessKey(TypedDict):
+    id: int
+    name: str
+    prefix: str
+    scopes: list[str]
+    expires_at: str | None
+
+
+class AccessSubject(TypedDict):
+    kind: AccessSubjectKindEnum
+    name: str
+    role: str
+    """Empty for a key."""
+    rights: list[str]
+
+AccessSubjectKindEnum: TypeAlias = "Literal['user', 'api_key', 'system']"
+
+
+class AccessTool(TypedDict):
+    name: str
+    group: str
+    effect: EffectEnum
+    rule: int | None
+    """Id of the deciding grant."""
+    why: str
+    elsewhere: str
+    """A milder effect that calls about single collections can have; empty for none."""
+
+
+class AccessTry(TypedDict):
+    effect: EffectEnum
+    rule: int | None
+    """Id of the deciding grant."""
+    why: str
+    sentence: str
+    """The deciding grant in words; may be empty."""
+    problems: list[str]
+    """Why the arguments do not fit the tool; such a call is refused before the policy is asked."""
+
+
+class AccessTryInputRequest(TypedDict):
+    tool: str
+    arguments: NotRequired[dict[str, Any]]
+    """JSON of at most 200,000 characters."""
+    collections: NotRequired[list[int]]
+    """Ids of the collections the call is about; all if not given."""
+    subject: NotRequired[str]
+    """`role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
+
 ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
 
 
@@ -25,6 +92,8 @@ CallDecision: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 CallPath: TypeAlias = "Literal['chat', 'job', 'code', 'rest', 'mcp']"
 
+CallsEnum: TypeAlias = "Literal['any', 'read_only', 'side_effects']"
+
 
 class ChainStep(TypedDict):
     chunk: ChunkBrief
@@ -38,6 +107,35 @@ class ChangeInputRequest(TypedDict):
     """The change; the newest that fits if left out."""
 
 ChangeKind: TypeAlias = "Literal['changed', 'added', 'removed']"
+
+
+class ChatCompletion(TypedDict):
+    """As OpenAI documents it; ``groundwork`` holds the run, its state, citations, and calls that wait for
+    approval."""
+    id: str
+    object: ChatCompletionObjectEnum
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any]
+    groundwork: dict[str, Any]
+
+ChatCompletionObjectEnum: TypeAlias = "Literal['chat.completion']"
+
+
+class ChatCompletionShapeRequest(TypedDict):
+    model: str
+    messages: list[dict[str, Any]]
+    stream: NotRequired[bool]
+    stream_options: NotRequired[dict[str, Any] | None]
+    tools: NotRequired[list[ToolShapeRequest]]
+    tool_choice: NotRequired[Any]
+    response_format: NotRequired[dict[str, Any] | None]
+    max_tokens: NotRequired[int | None]
+    max_completion_tokens: NotRequired[int | None]
+    temperature: NotRequired[float | None]
+    n: NotRequired[int | None]
+    groundwork: NotRequired[ExtensionShapeRequest]
 
 
 class Chunk(TypedDict):
@@ -490,6 +588,8 @@ class DocumentTypeRulesRequest(TypedDict):
     rules: Any
     """Signals by type, as data; null for none. See document-types/example."""
 
+EffectEnum: TypeAlias = "Literal['allow', 'ask', 'deny']"
+
 
 class Error(TypedDict):
     """The one shape of every error."""
@@ -505,6 +605,10 @@ class Error(TypedDict):
 EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'ping']"
 
 EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed']"
+
+
+class ExtensionShapeRequest(TypedDict):
+    collections: NotRequired[Any]
 
 
 class File(TypedDict):
@@ -623,6 +727,12 @@ class Finding(TypedDict):
     is_repaired: bool
     advice: str
     """What to do about what cannot be repaired here."""
+
+
+class FunctionShapeRequest(TypedDict):
+    name: str
+    description: NotRequired[str]
+    parameters: NotRequired[dict[str, Any]]
 
 
 class GitDiff(TypedDict):
@@ -857,7 +967,13 @@ class Member(TypedDict):
 
 
 class Model(TypedDict):
+    """A model: the fields that OpenAI's clients read, and the facts we know."""
     id: str
+    """What a request names it by."""
+    object: str
+    created: int
+    """Always 0: not known."""
+    owned_by: str
     provider: str
     model: str
     label: str
@@ -877,6 +993,13 @@ class Model(TypedDict):
     """Date of the announced end, empty for none."""
     replaced_by: str
     """Its successor, empty when unknown."""
+
+
+class Models(TypedDict):
+    object: ModelsObjectEnum
+    data: list[Model]
+
+ModelsObjectEnum: TypeAlias = "Literal['list']"
 
 NullEnum: TypeAlias = "Literal[None]"
 
@@ -965,6 +1088,18 @@ class PaginatedSpaceSwapList(TypedDict):
     results: list[SpaceSwap]
 
 
+class PaginatedToolEntryList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ToolEntry]
+
+
+class PaginatedToolGrantList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ToolGrant]
+
+
 class PaginatedToolSourceList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -975,6 +1110,12 @@ class PaginatedToolVersionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolVersion]
+
+
+class PaginatedToolkitList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Toolkit]
 
 
 class PaginatedTurnList(TypedDict):
@@ -1043,6 +1184,18 @@ class PatchedDocumentDescribeRequest(TypedDict):
     dated: NotRequired[str | None]
     attributes: NotRequired[dict[str, Any]]
     """The team's own metadata, whole."""
+
+
+class PatchedToolEntryChangeRequest(TypedDict):
+    title: NotRequired[str]
+    description: NotRequired[str]
+    """What a model reads in place of the tool's own."""
+    category: NotRequired[str]
+    tags: NotRequired[list[str]]
+    is_enabled: NotRequired[bool]
+    cost_hint: NotRequired[str]
+    timeout_s: NotRequired[float | None]
+    """Seconds."""
 
 
 class PatchedToolSourceUpdateRequest(TypedDict):
@@ -1304,12 +1457,16 @@ StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed',
 
 StepEnum: TypeAlias = "Literal['switch', 'undo', 'drop', 'cancel', 'retry']"
 
+SubjectKindEnum: TypeAlias = "Literal['everyone', 'role', 'member', 'api_key']"
+
 
 class SyntaxCheck(TypedDict):
     path: str
     language: str
     problems: list[dict[str, Any]]
     """line, column and message of each."""
+
+TargetKindEnum: TypeAlias = "Literal['tool', 'group', 'pattern', 'toolkit']"
 
 
 class Tenant(TypedDict):
@@ -1360,6 +1517,34 @@ class ToolCredentialInputRequest(TypedDict):
 ToolCredentialPlacement: TypeAlias = "Literal['bearer', 'basic', 'header', 'query']"
 
 
+class ToolEntry(TypedDict):
+    id: int
+    name: str
+    title: str
+    description: str
+    category: str
+    tags: list[str]
+    is_enabled: bool
+    cost_hint: str
+    timeout_s: float | None
+    created_at: str
+    updated_at: str
+
+
+class ToolEntryInputRequest(TypedDict):
+    title: NotRequired[str]
+    description: NotRequired[str]
+    """What a model reads in place of the tool's own."""
+    category: NotRequired[str]
+    tags: NotRequired[list[str]]
+    is_enabled: NotRequired[bool]
+    cost_hint: NotRequired[str]
+    timeout_s: NotRequired[float | None]
+    """Seconds."""
+    name: str
+    """The tool's."""
+
+
 class ToolExecuteInputRequest(TypedDict):
     tool_calls: list[ToolCallInputRequest]
     """As a model wrote them; they run side by side."""
@@ -1400,6 +1585,43 @@ class ToolFunctionCallRequest(TypedDict):
     """A JSON object as text."""
 
 
+class ToolGrant(TypedDict):
+    id: int
+    effect: EffectEnum
+    target_kind: TargetKindEnum
+    target: str
+    toolkit: int | None
+    calls: CallsEnum
+    subject_kind: SubjectKindEnum
+    subject: str
+    collection: int | None
+    arguments: Any
+    expires_at: str | None
+    note: str
+    created_at: str
+
+
+class ToolGrantInputRequest(TypedDict):
+    effect: EffectEnum
+    target_kind: TargetKindEnum
+    target: NotRequired[str]
+    """Name of the tool or group, or a pattern in which * stands for any text; empty for a toolkit."""
+    toolkit: NotRequired[int | None]
+    """Id, for a toolkit."""
+    calls: NotRequired[CallsEnum]
+    subject_kind: NotRequired[SubjectKindEnum]
+    subject: NotRequired[str]
+    """The role, or the id of the person or key; empty for everyone."""
+    collection: NotRequired[int | None]
+    """Id of the one collection it is about; all if not given."""
+    arguments: NotRequired[list[dict[str, Any]]]
+    """Conditions that must all hold: `{"kind": "path_under", "argument": "path", "value": "reports"}`; kinds:
+    equals, not_equals, in, not_in, below, at_most, above, at_least, path_under, matches, select_only (no value),
+    and `{"kind": "schema", "schema": {...}}` for the arguments as a whole."""
+    expires_at: NotRequired[str | None]
+    note: NotRequired[str]
+
+
 class ToolMessage(TypedDict):
     role: ToolMessageRoleEnum
     tool_call_id: str
@@ -1425,6 +1647,11 @@ class ToolParameterChange(TypedDict):
     """Keywords of its schema that differ."""
     breaks: bool
     """Calls that fitted before do not fit any more."""
+
+
+class ToolShapeRequest(TypedDict):
+    type: TypeEnum
+    function: FunctionShapeRequest
 
 
 class ToolSource(TypedDict):
@@ -1537,6 +1764,28 @@ class ToolVersionsInputRequest(TypedDict):
     """Ids of versions, of tools that differ."""
 
 
+class Toolkit(TypedDict):
+    id: int
+    name: str
+    description: str
+    tools: list[str]
+    """Return the names of its tools."""
+    created_at: str
+
+
+class ToolkitChangeRequest(TypedDict):
+    tools: list[str]
+    """Names; replaces what it contained."""
+    description: NotRequired[str]
+
+
+class ToolkitInputRequest(TypedDict):
+    tools: list[str]
+    """Names; replaces what it contained."""
+    description: NotRequired[str]
+    name: str
+
+
 class Tools(TypedDict):
     tools: list[Tool]
     """Ready to be sent to a model as its tools."""
@@ -1635,6 +1884,10 @@ class Webhook(TypedDict):
     events: list[str]
     description: str
     is_enabled: bool
+    failures: int
+    """Events given up one after another."""
+    disabled_at: str | None
+    """When it was switched off because of its failures."""
     created_at: str
     updated_at: str
 
@@ -1645,6 +1898,10 @@ class WebhookCreated(TypedDict):
     events: list[str]
     description: str
     is_enabled: bool
+    failures: int
+    """Events given up one after another."""
+    disabled_at: str | None
+    """When it was switched off because of its failures."""
     created_at: str
     updated_at: str
     secret: str
