@@ -1,4 +1,4 @@
-"""Conversations: a tree of turns of question and answer, and the citations under each answer."""
+"""Conversations: turns of question and answer, and the citations under each answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.db import models
 from django.db.models.functions import Now
 
 from apps.collections.models import Chunk, Collection, Document
-from apps.conversations.models.assistants import Assistant
 from runs.models import Run
 from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
@@ -32,22 +31,6 @@ class Conversation(TenantModel):
         default=True,
         help_text="Every collection, later ones too. A chosen one that is deleted does not widen the search.",
     )
-    assistant = TenantForeignKey(
-        Assistant,
-        db_on_delete=SET_NULL,
-        null=True,
-        related_name="conversations",
-        help_text="Answers by its published version; none means the free loop with the conversation's model.",
-    )
-    head = TenantForeignKey(
-        "conversations.Turn",
-        db_on_delete=SET_NULL,
-        null=True,
-        related_name="+",
-        help_text="The last turn of the branch that is shown.",
-    )
-    forked_from = TenantForeignKey("self", db_on_delete=SET_NULL, null=True, related_name="forks")
-    draft = models.TextField(blank=True, help_text="What was typed and not sent yet.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -80,13 +63,9 @@ class ConversationCollection(TenantModel):
 
 
 class Turn(TenantModel):
-    """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless.
-
-    Turns form a tree: a question that is edited, or answered once more, is a sibling of the first. ``index`` is the depth.
-    """
+    """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless."""
 
     conversation = TenantForeignKey(Conversation, related_name="turns")
-    parent = TenantForeignKey("self", null=True, related_name="children")
     run = TenantForeignKey(Run, db_on_delete=RESTRICT, related_name="turns")
     index = models.PositiveIntegerField()
     client_id = models.UUIDField()
@@ -101,6 +80,7 @@ class Turn(TenantModel):
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(fields=["conversation", "index"], name="turn_index"),
             models.UniqueConstraint(fields=["conversation", "client_id"], name="turn_client_id"),
             models.UniqueConstraint(
                 fields=["conversation"],
@@ -108,7 +88,6 @@ class Turn(TenantModel):
                 name="turn_one_active",
             ),
         ]
-        indexes = [models.Index(fields=["conversation", "index"], name="turn_by_depth")]
 
     def __str__(self) -> str:
         return f"turn {self.index} of conversation {self.conversation_id}"
@@ -124,13 +103,6 @@ class Message(TenantModel):
     turn = TenantForeignKey(Turn, related_name="messages")
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
-    data = models.JSONField(null=True, help_text="A structured answer, valid by its output format.")
-    problem = models.TextField(
-        blank=True, help_text="Why an answer is shown as text although a structure was asked for."
-    )
-    unsupported = models.JSONField(
-        default=list, help_text="Sentences of the answer that no source supports: [start, end] in the text."
-    )  # fmt: skip
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
