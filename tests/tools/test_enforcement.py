@@ -1,4 +1,7 @@
-"""Every cell of role x tool x collection x effect, in each path a call can take; deny beats allow in all."""
+"""Every cell of role x tool x collection x effect, in each path a call can take; deny beats allow in all.
+
+Two tools are the code's own, one is the workspace's: of an MCP server on loopback.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,18 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
+from mcp.server.mcpserver import MCPServer
 
 from apps.conversations import tools as conversation_tools
 from apps.conversations.services import conversation_create
+from apps.tools import tasks
 from apps.tools.models import ToolGrant
-from apps.tools.selectors import guard_for
+from apps.tools.services.calls import JOB_KIND, MODEL, RUN_KIND, call_parse
+from apps.tools.sources.mcp_sessions import sessions_close
+from jobs.models import Job
+from runs.actors import actor_facts
 from runs.models import Run
-from runs.sandbox import code_mode_for
-from runs.services import run_execute
+from runs.services import run_create
 from tenancy.models import ApiKey
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
@@ -26,12 +33,13 @@ from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.factories import make_collection
-from tests.runs.support import make_run, take
-from toolloop.messages import UserMessage
-from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
+from tests.runs.support import take
+from tests.tools.mcp_support import served
+from tests.tools.sources_support import source_made
+from toolloop.providers.scripted import ScriptedCall, ScriptedTurn, says
 from toolloop.tools import Toolset, tool
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 ROLES = ("owner", "admin", "member", "viewer")
 EFFECTS = ("allow", "ask", "deny")
 # Effects given at once; "deny!" denies by a condition on the arguments, so that the tool is offered and its call is not
@@ -67,21 +75,37 @@ async def probe_write(x: int) -> str:
     return "changed"
 
 
-PROBES = (probe_read, probe_write)
+PROBES = ("probe_read", "probe_write", "own_probe")
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[str]:
+    server = MCPServer("own")
+
+    @server.tool()
+    def probe(x: int) -> str:
+        """Do something elsewhere."""
+        ran.append("own_probe")
+        return "done"
+
+    with served(server) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)
-def _probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    toolset = Toolset([*conversation_tools.TOOLSET, *PROBES])
+def _probes(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    toolset = Toolset([*conversation_tools.TOOLSET, probe_read, probe_write])
     monkeypatch.setattr(conversation_tools, "TOOLSET", toolset)
+    settings.FETCH_NETWORKS = ["127.0.0.0/8"]
     ran.clear()
 
 
 class World:
     """A tenant without any grant, two collections, and calls that are about the first."""
 
-    def __init__(self, cast: Cast, role: str) -> None:
+    def __init__(self, cast: Cast, role: str, own_server: str) -> None:
         self.cast, self.role = cast, role
+        source_made(cast.tenant, "mcp", "own", url=own_server)
         self.here = make_collection(cast.tenant, "Here")
         self.elsewhere = make_collection(cast.tenant, "Elsewhere")
 
@@ -98,10 +122,15 @@ class World:
                     subject_kind="role" if role else "everyone", subject=role, collection=collection,
                     arguments=condition if effect.endswith("!") else [],
                 )  # fmt: skip
+            ToolGrant.objects.create(
+                tenant=self.cast.tenant, effect="allow", target_kind="group", target="code_mode"
+            )
 
 
-def expected(effects: Sequence[str], place: str, subject: str) -> str:
-    if place == "elsewhere" or subject == "another role" or not effects:
+def expected(effects: Sequence[str], place: str, subject: str, *, is_about_all: bool) -> str:
+    """Return what a call about the collection “here”, or about all, must come to: every collection has to agree."""
+    places = {"everywhere"} if is_about_all else {"here", "everywhere"}
+    if place not in places or subject == "another role" or not effects:
         return "deny"
     return max((e.rstrip("!") for e in effects), key=EFFECTS.index)
 
@@ -118,10 +147,12 @@ def outcome(name: str, is_waiting: bool) -> str:
 def cells() -> Iterator[tuple[str, tuple[str, ...], str, str]]:
     for probe, effects, place, subject in itertools.product(PROBES, CELLS, PLACES, SUBJECTS):
         if effects or (place, subject) == ("here", "everyone"):
-            yield probe.name, effects, place, subject
+            yield probe, effects, place, subject
 
 
-async def _chat(world: World, name: str, lane: Executor, monkeypatch: Any) -> str:
+async def _chat(
+    world: World, lane: Executor, monkeypatch: Any, name: str, *script: ScriptedTurn
+) -> str:
     def start() -> Any:
         with tenant_scope(world.cast.tenant.pk):
             conversation = conversation_create(
@@ -130,30 +161,37 @@ async def _chat(world: World, name: str, lane: Executor, monkeypatch: Any) -> st
         return ask(world.cast, "Do it.", role=world.role, conversation=conversation)
 
     turn = await sync_to_async(start)()
-    script = [says("", ScriptedCall(name, {"x": 1}, "a")), says("Done.")]
-    await answer(turn, lane, monkeypatch, script)
+    first = script or (says("", ScriptedCall(name, {"x": 1}, "a")),)
+    await answer(turn, lane, monkeypatch, [*first, says("Done.")])
     run = (await sync_to_async(fresh)(turn)).run
     assert run.status in ("completed", "parked")
     return outcome(name, run.status == "parked")
 
 
-async def _code_mode(world: World, name: str, lane: Executor, monkeypatch: Any) -> str:
-    def start() -> Any:
-        run, job = make_run(world.cast)
-        with tenant_scope(world.cast.tenant.pk):
-            actor = world.cast.actor(world.role)
-            guard = guard_for(actor=actor, scope={world.here.pk: world.here.name})
-        return run, take(job, "w1", lane), guard
-
-    run, ctx, guard = await sync_to_async(start)()
-    inner = guard.toolset(conversation_tools.TOOLSET, conversation_tools.BUNDLE)
+async def _code_mode(world: World, lane: Executor, monkeypatch: Any, name: str) -> str:
     program = f"try:\n    print({name}(x=1))\nexcept Exception as error:\n    print('refused')\n"
-    script = [says("", ScriptedCall("execute_tools", {"code": program}, "p")), says("Done.")]
+    call = ScriptedCall("execute_tools", {"code": program}, "p")
+    return await _chat(world, lane, monkeypatch, name, says("", call))
+
+
+async def _job(world: World, lane: Executor, monkeypatch: Any, name: str) -> str:
+    def start() -> Any:
+        actor = world.cast.actor(world.role)
+        request = {
+            "actor": actor_facts(actor), "path": "job", "collections": [world.here.pk],
+            "calls": [call_parse("a", name, '{"x": 1}').to_json()],
+        }  # fmt: skip
+        with tenant_scope(world.cast.tenant.pk):
+            run = run_create(
+                tenant=world.cast.tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=request
+            )
+            run.job = Job.objects.create(tenant=world.cast.tenant, kind=JOB_KIND, lane="loop")
+            run.save(update_fields=["job"])
+        return run, take(run.job, "w1", lane)
+
+    run, ctx = await sync_to_async(start)()
     with tenant_scope(world.cast.tenant.pk):
-        await run_execute(
-            ctx, run, toolset=code_mode_for(run, inner).toolset(), provider=ScriptedProvider(script),
-            system="", history=[UserMessage("Do it.")],
-        )  # fmt: skip
+        await tasks.calls_run(ctx, run_id=run.pk)
         status = (await sync_to_async(Run.objects.get)(pk=run.pk)).status
     assert status in ("completed", "parked")
     return outcome(name, status == "parked")
@@ -171,36 +209,46 @@ def _rest(world: World, client: Client, name: str) -> str:
     return outcome(name, told["waiting_run"] is not None)
 
 
-def _wrong(cell: tuple[str, tuple[str, ...], str, str], found: str) -> str | None:
+def _wrong(
+    cell: tuple[str, tuple[str, ...], str, str], found: str, *, is_about_all: bool = False
+) -> str | None:
     _, effects, place, subject = cell
-    wanted = expected(effects, place, subject)
+    wanted = expected(effects, place, subject, is_about_all=is_about_all)
     return None if found == wanted else f"{cell}: {found} instead of {wanted}"
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("path", ["chat", "code mode"])
+@pytest.mark.parametrize("path", ["chat", "code mode", "job"])
 async def test_every_cell_when_a_run_calls(
-    cast: Cast, role: str, path: str, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = await sync_to_async(World)(cast, role)
-    drive = {"chat": _chat, "code mode": _code_mode}[path]
+    cast: Cast, own_server: str, role: str, path: str, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    world = await sync_to_async(World)(cast, role, own_server)
+    drive: Any = {"chat": _chat, "code mode": _code_mode, "job": _job}[path]
     wrong = []
-    for cell in cells():
-        await sync_to_async(world.grants)(*cell)
-        wrong.append(_wrong(cell, await drive(world, cell[0], lane_threads, monkeypatch)))
+    try:
+        for cell in cells():
+            await sync_to_async(world.grants)(*cell)
+            wrong.append(_wrong(cell, await drive(world, lane_threads, monkeypatch, cell[0])))
+    finally:
+        await sessions_close()
     assert [w for w in wrong if w] == []
-    assert len(wrong) == 2 * (10 * 9 + 1)
+    assert len(wrong) == len(PROBES) * (10 * 9 + 1)
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_cell_when_a_key_calls_over_rest(cast: Cast, role: str) -> None:
-    world = World(cast, role)
+def key_for(cast: Cast, role: str) -> str:
+    """Return a key with every scope that acts for one of the cast."""
     _, key = api_key_create(
         tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=sorted(KEY_SCOPES)
     )
     with tenant_scope(cast.tenant.pk):
         ApiKey.objects.update(user=cast.user(role))
-    client = Client(headers={"Authorization": f"Bearer {key}"})
+    return str(key)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_cell_when_a_key_calls_over_rest(cast: Cast, own_server: str, role: str) -> None:
+    world = World(cast, role, own_server)
+    client = Client(headers={"Authorization": f"Bearer {key_for(cast, role)}"})
     wrong = []
     for cell in cells():
         world.grants(*cell)

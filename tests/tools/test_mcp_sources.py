@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError as ToolFailed
 
 from apps.tools.models import ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import calls_execute
@@ -26,6 +28,7 @@ from tenancy.crypto import encrypt
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.toolloop.mcp.conftest import Official, official
+from tests.tools.mcp_support import served
 from tests.tools.sources_support import accepted, granted, source_made
 from toolloop.tools import Tool, ToolContext, ToolError
 
@@ -262,9 +265,10 @@ def test_secrets_reach_the_server_and_nothing_else(
     cast: Cast, placement: str, parameter: str, header: str, value: str, caplog: pytest.LogCaptureFixture
 ) -> None:  # fmt: skip
     caplog.set_level(logging.DEBUG)
-    with echo_server() as (port, seen):
+    seen: list[dict[str, str]] = []
+    with served(echo_server(seen), seen.append) as url:
         with tenant_scope(cast.tenant.pk):
-            source = ToolSource.objects.create(tenant=cast.tenant, kind="mcp", name="echo", url=f"http://127.0.0.1:{port}/mcp")  # fmt: skip
+            source = ToolSource.objects.create(tenant=cast.tenant, kind="mcp", name="echo", url=url)  # fmt: skip
             credential(source, placement, parameter)
             accepted(source)
             specs = json.dumps(list(ToolVersion.objects.values_list("spec", flat=True)))
@@ -281,18 +285,9 @@ def test_secrets_reach_the_server_and_nothing_else(
     assert done.results[1].content.count("[secret]") == 1
 
 
-def echo_server() -> Any:
-    """Run the official SDK's server in a thread: it repeats what it is sent."""
-    import contextlib
-    import socket
-    import threading
-
-    import uvicorn
-    from mcp.server.mcpserver import MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError as ToolFailed
-
+def echo_server(seen: list[dict[str, str]]) -> MCPServer[Any]:
+    """Return a server that repeats what it was sent."""
     server = MCPServer("echo")
-    seen: list[dict[str, str]] = []
 
     @server.tool(description=f"Show the headers. The key is {CANARY}.")
     def headers() -> dict[str, str]:
@@ -303,28 +298,7 @@ def echo_server() -> Any:
         """Fail."""
         raise ToolFailed(str(seen[-1]))
 
-    app = server.streamable_http_app()
-
-    async def noting(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            seen.append({k.decode(): v.decode() for k, v in scope["headers"]})
-        await app(scope, receive, send)
-
-    @contextlib.contextmanager
-    def running() -> Iterator[tuple[int, list[dict[str, str]]]]:
-        sock = socket.socket()
-        sock.bind(("127.0.0.1", 0))
-        web = uvicorn.Server(uvicorn.Config(noting, log_level="critical", lifespan="on"))
-        thread = threading.Thread(target=web.run, kwargs={"sockets": [sock]}, daemon=True)
-        thread.start()
-        try:
-            yield sock.getsockname()[1], seen
-        finally:
-            web.should_exit = True
-            thread.join(10)
-            sock.close()
-
-    return running()
+    return server
 
 
 def check(**values: Any) -> None:
