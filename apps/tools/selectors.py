@@ -61,7 +61,7 @@ def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
 
 
 def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
-    """Return the policy as it concerns one caller; at most five queries, however many tools and grants there are.
+    """Return the policy as it concerns one caller; at most seven queries, however many tools and grants there are.
 
     Args:
         scope: collections that the calls are about: id -> name.

@@ -14,6 +14,7 @@ from apps.tools.models import ContractTest, ToolVersion
 from apps.tools.services.sources import invalid, json_checked
 from apps.tools.sources import IN_DB
 from apps.tools.sources.making import source_tools
+from apps.tools.sources.mcp_sessions import sessions_close
 from basics.errors import DomainError, Missing
 from jobs.blocking import BlockingThreads
 from runs.storable import text_storable
@@ -216,7 +217,10 @@ async def _all(
                 return error.message[:_MAX_PROBLEM]
             return await _problem(tool, test, in_db, threads)
 
-    return list(await asyncio.gather(*(one(test, version) for test, version in pairs)))
+    try:
+        return list(await asyncio.gather(*(one(test, version) for test, version in pairs)))
+    finally:
+        await sessions_close()
 
 
 async def _problem(
