@@ -117,25 +117,35 @@ class SchemaForm:
         found, self.field = self._read(schema, "", "", "", True, 0, self._value)
         if isinstance(found, dict):
             self.arguments = found
+        # Nobody has asked yet whether it is right: what could not be read is shown by ``is_valid``.
+        self._unread = [(place, place.errors) for place in self.field.walk() if place.errors]
+        for place, _ in self._unread:
+            place.errors = []
 
     @property
     def fields(self) -> list[Field]:
         """Return the inputs of the arguments."""
         return self.field.children
 
+    def replace(self, arguments: dict[str, Any]) -> None:
+        """Take arguments as they are, also what no input could hold."""
+        self.arguments, self._unread = arguments, []
+
     def is_valid(self) -> bool:
         """Tell whether the arguments fit the schema; puts each problem at its input, else into ``problems``."""
         by_place = {f.at: f for f in self.field.walk() if f.at}
-        has_errors = any(f.errors for f in by_place.values())
+        for place, errors in self._unread:
+            place.errors = list(errors)
+        has_errors = bool(self._unread)
         for problem in problems_find(self.arguments, self._root):
             at, _, text = problem.partition(": ")
             named = re.match(r"'([^']+)' is required and missing", text)
             prefix = "" if at == "the arguments" else f"{at}."
-            place = by_place.get(prefix + named[1]) if named else by_place.get(at)
-            if place is None:
+            shown = by_place.get(prefix + named[1]) if named else by_place.get(at)
+            if shown is None:
                 self.problems.append(problem)
-            elif not place.errors:
-                place.errors.append("This is needed." if named else text)
+            elif not shown.errors:
+                shown.errors.append("This is needed." if named else text)
             has_errors = True
         return not has_errors
 

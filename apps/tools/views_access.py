@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -12,6 +15,7 @@ from apps.tools.subjects import subjects_read
 from tenancy.permissions import ACTIONS
 from web.requests import TenantRequest, allowed
 
+TOOLS_PER_PAGE = 100
 _LONGEST = 120
 
 
@@ -23,14 +27,15 @@ def access(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     effect = request.GET.get("effect", "").strip()[:_LONGEST]
     found = access_explain(actor=request.actor, subject=subject)
     is_manager = request.actor.can("tool.manage")
+    narrowed = catalog_narrow(found.tools, Choice(effect=effect))
+    page = Paginator(narrowed, TOOLS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "tab": "permissions" if is_manager else "catalog",
         "part": "access",
         "access": found,
-        "tools": [
-            (t, found.rules.get(t.decision.rule or 0, ""))
-            for t in catalog_narrow(found.tools, Choice(effect=effect))
-        ],
+        "tools": [(t, found.rules.get(t.decision.rule or 0, "")) for t in page.object_list],
+        "page_obj": page,
+        "query": urlencode({k: v for k, v in (("subject", subject), ("effect", effect)) if v}),
         "counts": {e: sum(t.decision.effect == e for t in found.tools) for e in ("allow", "ask", "deny")},
         "rights": sorted(found.subject.actions),
         "lacks": sorted(ACTIONS - found.subject.actions),

@@ -70,9 +70,6 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
             json_error = " ".join([*form.problems, *(f"{f.at}: {e}" for f in form.field.walk() for e in f.errors)])  # fmt: skip
         if is_fit:
             outcome = (_checked if do == "check" else _ran)(request, listed, form.arguments, sent)
-    else:
-        for place in form.field.walk():  # only redrawn: nobody has asked yet whether it is right
-            place.errors.clear()
     context = _try_context(request, listed, form, sent) | outcome
     context |= {"is_json": is_json, "json_error": json_error}
     if is_json:
@@ -96,9 +93,7 @@ def _arguments(
     if not isinstance(value, dict):
         return SchemaForm(schema), "The arguments are one JSON object."
     form = SchemaForm(schema, value=value)
-    form.arguments = value  # as written: also what no input could hold
-    for place in form.field.walk():
-        place.errors.clear()
+    form.replace(value)
     return form, ""
 
 
