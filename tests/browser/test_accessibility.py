@@ -35,6 +35,10 @@ WIDER = """() => {
   return over > 0 ? [over, wide.slice(-3).map((e) => e.outerHTML.slice(0, 140))] : [];
 }"""
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+OF_OWNERS = (
+    *("members", "keys", "models", "audit"),
+    *("tools-matrix", "tools-rules", "tools-rule", "tools-toolkits", "tools-sources", "tools-source-new"),
+)  # fmt: skip
 PARAGRAPHS = [
     f"Section {n}. An importer keeps the proof of origin of lot {n} for {n + 3} years after the entry. "
     f"The officer at port {n} may ask for it at any time during that period, in writing."
@@ -82,6 +86,15 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
         "keys": "settings/keys/",
         "models": "settings/models/",
         "audit": "settings/audit/",
+        "tools": "tools/",
+        "tool": "tools/catalog/search_documents/",
+        "tools-access": "tools/access/",
+        "tools-matrix": "tools/permissions/",
+        "tools-rules": "tools/permissions/rules/",
+        "tools-rule": "tools/permissions/rules/new/",
+        "tools-toolkits": "tools/permissions/toolkits/",
+        "tools-sources": "tools/sources/",
+        "tools-source-new": "tools/sources/new/",
         "missing": "collections/999999999/",
     }
     return {name: f"/t/{portal.slug}/{tail}" for name, tail in inside.items()} | {
@@ -132,7 +145,7 @@ def test_pages_pass_axe_and_fit_the_window(
         examine(page, name, look, problems)
     sign_in(page, cast.user("member").email)
     for name, path in pages.items():
-        if name not in ("members", "keys", "models", "audit"):
+        if name not in OF_OWNERS:
             page.goto(path)
             examine(page, name, look, problems)
     owner = new_page(bypass_csp=True, **options)
@@ -140,7 +153,7 @@ def test_pages_pass_axe_and_fit_the_window(
     user.is_staff = True
     user.save(update_fields=["is_staff"])
     sign_in(owner, user.email)
-    for name in ("members", "keys", "models", "audit"):
+    for name in OF_OWNERS:
         owner.goto(pages[name])
         examine(owner, name, look, problems)
     for name, path in {
