@@ -130,7 +130,7 @@ def _answered(result: ToolResult, run: Run | None) -> CallToolResult:
 
 
 def _waiting(caller: Caller, name: str, run: int) -> CallToolResult:
-    address = caller.base_url + reverse("api:decisions-list", args=[run])
+    address = caller.base_url + reverse("tools:approvals", args=[caller.tenant.slug])
     text = (
         f"{name} has not run yet: a person must approve this call first. It waits as run {run}, and is decided about at "
         f"{address}. Do not make the call again. Ask {OUTCOME} with run {run} for its result later."
@@ -139,6 +139,7 @@ def _waiting(caller: Caller, name: str, run: int) -> CallToolResult:
         "status": "waiting_for_approval",
         "run": run,
         "decide_at": address,
+        "decide_by_rest_at": caller.base_url + reverse("api:decisions-list", args=[run]),
         "result_at": f"groundwork://runs/{run}",
     }
     return CallToolResult(content=[TextContent(text=text)], structured_content=facts)

@@ -189,7 +189,9 @@ def test_asked_call_waits_and_its_result_is_there_when_it_was_decided(
     said = ask("tools/call", name="pay", arguments={"amount": 5})
     facts = said["structuredContent"]
     assert facts["status"] == "waiting_for_approval"
-    assert facts["decide_at"] == f"http://testserver/api/v1/runs/{facts['run']}/decisions"
+    assert facts["decide_at"] == f"http://testserver/t/{cast.tenant.slug}/tools/approvals/"
+    assert facts["decide_by_rest_at"] == f"http://testserver/api/v1/runs/{facts['run']}/decisions"
+    assert facts["decide_at"] in said["content"][0]["text"]
     assert str(facts["run"]) in said["content"][0]["text"]
     assert "approval_result" in said["content"][0]["text"]
     with tenant_scope(cast.tenant.pk):
