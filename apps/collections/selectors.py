@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -181,6 +182,12 @@ def document_get(*, actor: Actor, pk: int, collection_pk: int | None = None) -> 
     if document is None:
         raise Missing("document")
     return document
+
+
+def versions_readable(*, actor: Actor, pks: Iterable[int]) -> dict[int, int]:
+    """Return the version numbers of those documents that the actor may read, by id."""
+    found = Document.objects.visible_to(actor).filter(pk__in=list(pks))
+    return dict(found.values_list("pk", "version"))
 
 
 @dataclass(frozen=True, slots=True)

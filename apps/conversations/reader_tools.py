@@ -101,8 +101,8 @@ def _chunk(scope: Scope, chunk_id: str) -> ToolOutput:
     chunk: Chunk = found.chunk
     around = [c for c in (found.previous, chunk, found.next) if c is not None]
     shown = [c for c in around if c.pk == chunk.pk or not c.is_disabled]
-    name = chunk.document.name
-    results = [result_row(c, c.pk, name, collection) for c in shown]
+    name, version = chunk.document.name, chunk.document.version
+    results = [result_row(c, c.pk, name, version, collection) for c in shown]
     page = f", page {chunk.page_start}" if chunk.page_start else ""
     points = {c.pk: {"key_points": c.key_points} for c in shown if c.key_points}
     return results_output(results, "", f"{name}{page}", chunk_id, extra=points)
@@ -131,7 +131,9 @@ def _linked(scope: Scope, chunk_id: str, relation: str, place: int) -> ToolOutpu
             if o is not link
         ][:LINKS_TOLD],
     }
-    row = result_row(link.chunk, link.chunk.pk, chunk.document.name, collection)
+    row = result_row(
+        link.chunk, link.chunk.pk, chunk.document.name, chunk.document.version, collection
+    )
     summary = f"{chunk.document.name}: {link.relation} of c{chunk.pk}"
     return results_output([row], "", summary, chunk_id, extra={link.chunk.pk: told})
 

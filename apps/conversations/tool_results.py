@@ -68,13 +68,14 @@ def chunk_number(chunk_id: str) -> int:
 
 
 def result_row(
-    source: SearchHit | Chunk, chunk_id: int, document: str, collection: str
+    source: SearchHit | Chunk, chunk_id: int, document: str, version: int, collection: str
 ) -> dict[str, Any]:
-    """Return a passage as the retrieval trace keeps it; citations are resolved against these fields."""
+    """Return a passage as the retrieval trace keeps it; citations and the log of reads rest on these fields."""
     return {
         "chunk_id": chunk_id,
         "document_id": source.document_id,
         "document": document,
+        "version": version,
         "collection": collection,
         "page": source.page_start,
         "headings": source.headings,

@@ -9,6 +9,7 @@ from apps.collections import code_queries
 from apps.collections.code_queries import CodeLink
 from apps.collections.models import Chunk, ChunkKind, Collection
 from apps.collections.search import SearchHit, search_run
+from apps.collections.selectors import versions_readable
 from apps.conversations.reader_tools import READER_TOOLS
 from apps.conversations.tool_results import (
     SCOPE,
@@ -138,7 +139,11 @@ def _search(
     except DomainError as error:
         raise ToolError(error.message) from error
     names_by_id = {c.pk: c.name for c in chosen}
-    results = [_hit(hit, names_by_id[hit.collection_id]) for hit in found.hits]
+    versions = versions_readable(actor=actor, pks={hit.document_id for hit in found.hits})
+    results = [
+        _hit(hit, versions.get(hit.document_id, 0), names_by_id[hit.collection_id])
+        for hit in found.hits
+    ]
     note = found.note or ("" if results else "Nothing was found. Try other words, or say so.")
     documents = len({hit.document_id for hit in found.hits})
     summary = (
@@ -154,9 +159,9 @@ def _search(
     return results_output(results, note, told, query, extra=around)
 
 
-def _hit(hit: SearchHit, collection: str) -> dict[str, Any]:
+def _hit(hit: SearchHit, version: int, collection: str) -> dict[str, Any]:
     return {
-        **result_row(hit, hit.chunk_id, hit.document_name, collection),
+        **result_row(hit, hit.chunk_id, hit.document_name, version, collection),
         "score": hit.score,
         "vector_rank": hit.vector_rank,
         "lexical_rank": hit.lexical_rank,
@@ -187,7 +192,10 @@ def _related(scope: Scope, name: str, relation: str, names: Sequence[str]) -> To
     chunks = rows.in_bulk(list(said)[:PASSAGES])
     by_id = {c.pk: c.name for c in chosen}
     shown = [chunks[pk] for pk in said if pk in chunks]
-    results = [result_row(c, c.pk, c.document.name, by_id[c.collection_id]) for c in shown]
+    results = [
+        result_row(c, c.pk, c.document.name, c.document.version, by_id[c.collection_id])
+        for c in shown
+    ]
     extra = {c.pk: {"path": c.document.path, relation: said[c.pk][:20]} for c in shown}
     left = sum(map(len, said.values())) - sum(len(said[c.pk]) for c in shown)
     note = f"{left} more places, not shown." if left > 0 else ""

@@ -55,6 +55,7 @@ class CallOutput(serializers.Serializer[Any]):
     error_code = serializers.CharField()
     attempts = serializers.IntegerField()
     result_size = serializers.IntegerField(allow_null=True, help_text="Characters of the whole output.")  # fmt: skip
+    cost_usd = serializers.DecimalField(14, 8, allow_null=True, help_text="Its share of the model turn that made it.")  # fmt: skip
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     duration_ms = serializers.IntegerField(allow_null=True)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.tools.log_api import ToolCallsExportView, ToolCallsView, ToolCallView
+from apps.tools.replay_api import CallReplayView, RunReplayView
+from apps.tools.reads_api import ReadsView
+from apps.tools.usage_api import UsageView
 
 urlpatterns = [
     path("tool-calls", ToolCallsView.as_view(), name="tool-calls-list"),
     path("tool-calls/file", ToolCallsExportView.as_view(), name="tool-calls-file"),
     path("tool-calls/<int:pk>", ToolCallView.as_view(), name="tool-calls-read"),
+    path("tool-calls/<int:pk>/replay", CallReplayView.as_view(), name="tool-calls-replay"),
+    path("runs/<int:pk>/replay", RunReplayView.as_view(), name="runs-replay"),
+    path("reads", ReadsView.as_view(), name="reads-list"),
+    path("usage", UsageView.as_view(), name="usage"),
 ]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.tools import log_views
+from apps.tools import log_views, replay_views
 
 urlpatterns = [
     path("calls/", log_views.calls, name="calls"),
     path("calls/file/", log_views.calls_file, name="calls-file"),
+    path("calls/<int:pk>/replay/", replay_views.call, name="call-replay"),
+    path("calls/runs/<int:pk>/replay/", replay_views.run, name="run-replay"),
+    path("reads/", log_views.reads, name="reads"),
     path("calls/<int:pk>/", log_views.call, name="call"),
 ]

@@ -13,13 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from apps.tools.models import ToolGrant
+from apps.tools.reads_pages import reads_choice, reads_shown
 from apps.tools.wording import Names, grant_sentence
 from basics.errors import Invalid
 from runs.call_export import FORMS, calls_export
 from runs.call_log import (
     CallChoice,
     call_choice,
-    call_cost,
     call_get,
     call_log,
     calls_made_by,
@@ -27,6 +27,7 @@ from runs.call_log import (
     tool_names_recent,
 )
 from runs.models import CallDecision, CallPath, Run, ToolCall, ToolCallStatus
+from runs.reads import reads_list
 from runs.selectors import CONTENT_SHOWN
 from tenancy.actors import Actor
 from tenancy.selectors import member_list
@@ -78,7 +79,6 @@ def calls(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show one call: what was asked, what was decided, what came of it."""
     row = call_get(actor=request.actor, pk=pk)
-    cost, beside = call_cost(row)
     parent = None
     if row.parent_call_id:
         same = call_log(actor=request.actor, choice=CallChoice(run=row.run_id))
@@ -92,8 +92,6 @@ def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "is_cut": len(row.content) > CONTENT_SHOWN,
         "payload": None if row.payload is None else _json(row.payload)[:CONTENT_SHOWN],
         "rule": _rule(request.actor, row),
-        "cost": cost,
-        "beside": beside,
         "parent": parent,
         "made": _named(calls_made_by(row)),
         "conversation": conversation_of(request.actor, row.run),
@@ -111,6 +109,36 @@ def calls_file(request: TenantRequest, tenant_slug: str) -> HttpResponseBase:
         raise Invalid("invalid", f"Choose one of {', '.join(FORMS)}.", data={"field": "form"})
     choice = call_choice(request.GET)
     return calls_export(tenant=request.tenant, actor=request.actor, choice=choice, form=form)
+
+
+@never_cache
+@require_GET
+@allowed("run.read")
+def reads(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List which passages reached which answers, for whom; ``?before=`` goes on behind a row."""
+    problem, choice = "", dict[str, int]()
+    try:
+        choice = reads_choice(request.GET)
+    except Invalid as error:
+        problem = error.message
+    rows = reads_list(actor=request.actor, **choice)
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = [] if problem else list(rows[: PAGE_SIZE + 1])
+    everybody = request.actor.can("audit.read")
+    context = {
+        "tab": "reads",
+        "reads": reads_shown(request.actor, found[:PAGE_SIZE]),
+        "older": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
+        "is_later_page": bool(before),
+        "choice": choice,
+        "query": urlencode(choice),
+        "problem": problem,
+        "is_everybody": everybody,
+        "people": _people(request.actor) if everybody else [],
+    }
+    return render(request, "tools/reads.html", context)
 
 
 def conversation_of(actor: Actor, run: Run) -> int | None:

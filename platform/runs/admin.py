@@ -10,7 +10,16 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from runs.call_export import calls_file
-from runs.models import PendingDecision, Run, RunEvent, RunStep, ToolCall, UsageRecord
+from runs.models import (
+    ChunkRead,
+    PendingDecision,
+    Run,
+    RunEvent,
+    RunRetention,
+    RunStep,
+    ToolCall,
+    UsageRecord,
+)
 from tenancy.admin_scope import JournalAdmin, JournalInline, admin_actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -158,3 +167,18 @@ class UsageRecordAdmin(JournalAdmin):
     list_filter = ("kind", "provider", "model", "at")
     search_fields = ("=run_id", "=user_id", "model")
     date_hierarchy = "at"
+
+
+@admin.register(ChunkRead)
+class ChunkReadAdmin(JournalAdmin):
+    list_display = ("at", "document_name", "version", "chunk_id", "user_id", "run_id", "tool")
+    list_filter = ("tool", "at")
+    search_fields = ("document_name", "=chunk_id", "=document_id", "=user_id", "=run_id")
+    date_hierarchy = "at"
+
+
+@admin.register(RunRetention)
+class RunRetentionAdmin(JournalAdmin):
+    """To look at: the rule is set on the workspace's settings page, which records who did."""
+
+    list_display = ("tenant", "days", "updated_at")

@@ -8,9 +8,11 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         from jobs.registry import before_exit, before_fork, on_sweep
         from runs.providers import providers_preload
+        from runs.retention import runs_sweep
         from runs.sandbox import sandbox_close
         from runs.services import decisions_expire
 
         before_fork(providers_preload)
         on_sweep(decisions_expire)
+        on_sweep(runs_sweep)
         before_exit(sandbox_close)

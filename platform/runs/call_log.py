@@ -14,8 +14,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 
 from basics.errors import Invalid, Missing
-from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus, UsageRecord
-from runs.usage import TURN
+from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
 from tenancy.actors import Actor
 from tenancy.models import User
 
@@ -165,17 +164,6 @@ def call_get(*, actor: Actor, pk: int) -> ToolCall:
     return found
 
 
-def call_cost(call: ToolCall) -> tuple[Any, int]:
-    """Return what the model's turn that made a call cost in US dollars (None: not known), and how many calls it made."""
-    record = UsageRecord.objects.filter(
-        tenant_id=call.tenant_id, run_id=call.run_id, step=call.step, kind=TURN
-    ).first()
-    beside = ToolCall.objects.filter(
-        tenant_id=call.tenant_id, run_id=call.run_id, step=call.step, parent_call_id=""
-    )
-    return record and record.cost_usd, beside.count()
-
-
 def calls_made_by(call: ToolCall) -> list[ToolCall]:
     """Return the calls that a call of a tool or program made, in their order, without results."""
     rows = ToolCall.objects.filter(
@@ -217,6 +205,7 @@ def call_facts(call: ToolCall, who: str = "") -> dict[str, Any]:
         "error_code": call.error_code,
         "attempts": call.attempts,
         "result_size": call.result_size,
+        "cost_usd": call.cost_usd,
         "started_at": call.started_at,
         "finished_at": call.finished_at,
         "duration_ms": call.duration_ms,

@@ -8,12 +8,14 @@ it again without harm; it is written together with what follows, within ``record
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
 
 from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
+from runs.reads import reads_of
 from runs.recorder import Recorder
 from runs.storable import json_storable, text_storable
 from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
@@ -108,6 +110,7 @@ class RunJournal:
         self._toolset, self._path = toolset, path
         self._paused = paused
         self._usage: dict[str, Any] | None = None
+        self._shares: dict[int, Decimal] = {}
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
@@ -119,6 +122,8 @@ class RunJournal:
         self._paused = turn.stop == "pause"
         self._recorder.step_keep(step, turn.to_json())
         if self._usage is not None:
+            if turn.tool_calls and self._usage["cost_usd"] is not None:
+                self._shares[step] = Decimal(self._usage["cost_usd"]) / len(turn.tool_calls)
             self._recorder.usage_keep(self._usage)
             self._usage = None
 
@@ -180,6 +185,8 @@ class RunJournal:
         row.error_code = result.error_code[:60]
         row.finished_at = timezone.now()
         row.duration_ms = round(duration_s * 1000)
+        if row.status == ToolCallStatus.SUCCEEDED:
+            self._recorder.reads_keep(reads_of(row.name, row.payload))
         own = row.payload.get("summary") if isinstance(row.payload, dict) else None
         self._recorder.add(
             TOOL_FINISHED,
@@ -235,6 +242,7 @@ class RunJournal:
                 "content": row.content,
                 "payload": row.payload,
                 "result_size": row.result_size,
+                "cost_usd": None if row.cost_usd is None else f"{row.cost_usd:.8f}",
                 "error_code": row.error_code,
                 "attempts": row.attempts,
                 "started_at": row.started_at.isoformat(),
@@ -256,6 +264,7 @@ class RunJournal:
             tool_version=version_of(tool),
             arguments=arguments,
             arguments_masked=shown,
+            cost_usd=None if parent else self._shares.get(step),
             started_at=timezone.now(),
         )
 

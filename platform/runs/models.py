@@ -48,6 +48,9 @@ class Run(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    pruned_at = models.DateTimeField(
+        null=True, help_text="When the retention rule removed what was said in it."
+    )
 
     class Meta:
         constraints = [
@@ -55,7 +58,14 @@ class Run(TenantModel):
                 condition=models.Q(status__in=RunStatus.values), name="run_status_known"
             )
         ]
-        indexes = [models.Index(fields=["tenant", "-created_at"], name="run_tenant_newest")]
+        indexes = [
+            models.Index(fields=["tenant", "-created_at"], name="run_tenant_newest"),
+            models.Index(
+                fields=["tenant", "finished_at"],
+                name="run_to_prune",
+                condition=models.Q(pruned_at__isnull=True),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} run #{self.pk} ({self.status})"
@@ -150,6 +160,12 @@ class ToolCall(TenantModel):
     payload = models.JSONField(null=True, help_text="What stays with the application.")
     result_size = models.PositiveIntegerField(
         null=True, help_text="Characters of the whole output; the model may have been told less."
+    )
+    cost_usd = models.DecimalField(
+        max_digits=14,
+        decimal_places=8,
+        null=True,
+        help_text="Its share of the model turn that made it; empty: not known, or no model made it.",
     )
     error_code = models.CharField(max_length=60, blank=True)
     attempts = models.PositiveSmallIntegerField(default=1)
@@ -318,3 +334,51 @@ class UsageRecord(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.provider}/{self.model}"
+
+
+class ChunkRead(TenantModel):
+    """A passage of a document that reached a run's model, once a run. Append-only, and it outlives document and run.
+
+    Written with the result of the call that fetched it; ids and names, no references.
+    """
+
+    append_only = True
+
+    run_id = models.BigIntegerField()
+    user_id = models.BigIntegerField(null=True)
+    chunk_id = models.BigIntegerField()
+    document_id = models.BigIntegerField()
+    document_name = models.CharField(max_length=255)
+    version = models.PositiveIntegerField(null=True, help_text="Of the document.")
+    collection_name = models.CharField(max_length=120, blank=True)
+    tool = models.CharField(max_length=100)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run_id", "chunk_id"], name="chunk_read_once_a_run")
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "-id"], name="chunk_read_newest"),
+            models.Index(fields=["tenant", "document_id", "-id"], name="chunk_read_of_document"),
+            models.Index(fields=["tenant", "chunk_id", "-id"], name="chunk_read_of_chunk"),
+            models.Index(fields=["tenant", "user_id", "-id"], name="chunk_read_by_person"),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.chunk_id} of {self.document_name} in run {self.run_id}"
+
+
+class RunRetention(TenantModel):
+    """How long a workspace keeps what was said in its runs; without a row the operator's default holds."""
+
+    days = models.PositiveIntegerField(help_text="0 keeps it for ever.")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant"], name="run_retention_one_a_tenant")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.days} days"

@@ -106,6 +106,10 @@ class Recorder:
         self._pending.calls[call["step"], call["call_id"]] = call
         self._wake(asyncio.get_running_loop().time() + FLUSH_S)
 
+    def reads_keep(self, reads: list[dict[str, Any]]) -> None:
+        """Keep which passages a call has fetched; written in one transaction with the call, which is kept next."""
+        self._pending.reads += reads
+
     async def flush(self, *, durable: bool = False) -> None:
         """Write what is pending.
 

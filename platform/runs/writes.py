@@ -40,12 +40,12 @@ _STEPS = """, steps AS (
 _CALLS = """, calls AS (
     INSERT INTO runs_toolcall (tenant_id, run_id, user_id, step, call_id, parent_call_id, path, name, tool_version,
         arguments, arguments_masked, decision, rule_id, decision_why, has_side_effects, status, content, payload,
-        result_size, error_code, attempts, started_at, finished_at, duration_ms)
+        result_size, cost_usd, error_code, attempts, started_at, finished_at, duration_ms)
     SELECT mine.tenant_id, mine.id, mine.user_id, c.*
     FROM mine, jsonb_to_recordset(%(calls)s::jsonb) AS c(step int, call_id text, parent_call_id text, path text,
         name text, tool_version text, arguments jsonb, arguments_masked jsonb, decision text, rule_id bigint,
         decision_why text, has_side_effects bool, status text, content text, payload jsonb, result_size int,
-        error_code text, attempts int, started_at timestamptz, finished_at timestamptz, duration_ms int)
+        cost_usd numeric, error_code text, attempts int, started_at timestamptz, finished_at timestamptz, duration_ms int)
     ON CONFLICT (run_id, step, call_id) DO UPDATE SET
         tool_version = excluded.tool_version, arguments = excluded.arguments,
         arguments_masked = excluded.arguments_masked, decision = excluded.decision, rule_id = excluded.rule_id,
@@ -62,6 +62,15 @@ _USAGE = """, used AS (
     FROM mine, jsonb_to_recordset(%(usage)s::jsonb) AS u(step int, kind text, provider text, model text,
         input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
         reasoning_tokens bigint, cost_usd numeric, attribution jsonb)
+)"""
+
+_READS = """, reads AS (
+    INSERT INTO runs_chunkread (tenant_id, run_id, user_id, chunk_id, document_id, document_name, version,
+        collection_name, tool)
+    SELECT mine.tenant_id, mine.id, mine.user_id, r.*
+    FROM mine, jsonb_to_recordset(%(reads)s::jsonb) AS r(chunk_id bigint, document_id bigint, document_name text,
+        version int, collection_name text, tool text)
+    ON CONFLICT (run_id, chunk_id) DO NOTHING
 )"""
 
 # synchronous_commit is off for what may be lost: a crash of the whole database may cost the last of it, and the run's
@@ -81,9 +90,10 @@ class Batch:
     steps: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     calls: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     usage: list[dict[str, Any]] = field(default_factory=list)
+    reads: list[dict[str, Any]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.events or self.steps or self.calls or self.usage)
+        return bool(self.events or self.steps or self.calls or self.usage or self.reads)
 
 
 def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durable: bool) -> bool:
@@ -115,6 +125,7 @@ def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durab
         (_STEPS, "steps", batch.steps),
         (_CALLS, "calls", list(batch.calls.values())),
         (_USAGE, "usage", batch.usage),
+        (_READS, "reads", batch.reads),
     )
     for part, name, given in rows:
         if given:

@@ -9,6 +9,7 @@ from django import forms
 from django.utils import timezone
 
 from basics.errors import DomainError
+from runs.retention import MOST_DAYS
 from tenancy.actors import Actor
 from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
@@ -243,3 +244,14 @@ class ModelEntryForm(forms.Form):
             "tiers": "\n".join(lines),
             **{f"can_{key}": "yes" if has else "no" for key, has in entry.capabilities.items()},
         }
+
+
+class RetentionForm(forms.Form):
+    days = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_DAYS,
+        label="Days to keep what was said",
+        help_text="0 keeps it for ever. Empty: the default of this server.",
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+    )

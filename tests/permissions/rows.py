@@ -17,6 +17,7 @@ from django.utils import timezone
 from apps.collections.services import batch_undo, file_write
 from apps.conversations.models import Message
 from jobs.models import Job
+from runs.models import RunStep
 from tenancy.actors import system_actor
 from tenancy.scope import platform_scope, tenant_scope
 from tests.permissions.world import Side
@@ -116,6 +117,16 @@ def _turn(is_active: bool, status: str) -> Callable[[Side, str], None]:
             )
 
     return change
+
+
+def _replayable(side: Side, role: str) -> None:
+    """The run has ended, and its one model turn is stored."""
+    run = side.row("runs.Run", role)
+    run.status, run.request = "completed", {"history": [{"role": "user", "text": "Why?"}]}
+    said = {"role": "assistant", "provider": "scripted", "model": "m", "text": "So."}
+    with platform_scope():
+        run.save()
+        RunStep.objects.get_or_create(tenant=side.tenant, run=run, index=0, defaults={"turn": said})
 
 
 def _somebody_else(side: Side, role: str) -> int:
@@ -377,8 +388,14 @@ PORTAL: tuple[Row, ...] = (
         body_ids=404,
     ),
     Row("web:settings-audit", action="audit.read"),
+    Row("web:settings-retention", action="tenant.manage"),
+    Row("web:settings-retention", "POST", "tenant.manage", data=_send(days="30"), ok=302),
     Row("tools:catalog", action="tool.run"),
     Row("tools:calls", action="run.read"),
+    Row("tools:call-replay", "POST", "run.read", ids=CALL),
+    Row("tools:run-replay", "POST", "run.read", ids={"pk": "runs.Run"}, before=_replayable),
+    Row("tools:reads", action="run.read"),
+    Row("usage:page", action="run.read"),
     Row("tools:calls-file", action="run.read"),
     Row("tools:call", action="run.read", ids=CALL),
     Row("tools:tool", action="tool.run", fixed=A_TOOL),
@@ -648,6 +665,10 @@ API: tuple[Row, ...] = (
     Row("api:access", action="tool.run"),
     Row("api:access-try", "POST", "tool.run", data=_send(tool="calculate", arguments={"expression": "1"})),
     Row("api:tool-calls-list", action="run.read"),
+    Row("api:tool-calls-replay", "POST", "run.read", ids=CALL),
+    Row("api:runs-replay", "POST", "run.read", ids={"pk": "runs.Run"}, before=_replayable, also=("tool.run",)),
+    Row("api:reads-list", action="run.read"),
+    Row("api:usage", action="run.read"),
     Row("api:tool-calls-file", action="run.read"),
     Row("api:tool-calls-read", action="run.read", ids=CALL),
     Row("api:tool-sources-list", action="tool.manage"),

@@ -54,7 +54,7 @@ def populate(side: Side, times: int) -> None:
     from apps.collections.models import Collection, Document
     from apps.collections.services import file_write
     from apps.conversations.models import Conversation
-    from runs.models import ToolCall
+    from runs.models import ChunkRead, ToolCall
 
     owner, tenant = side.user("owner"), side.tenant
     actor = actor_of(side.people["owner"])
@@ -74,6 +74,7 @@ def populate(side: Side, times: int) -> None:
                 tenant=tenant, actor=actor, collection=collection, path=f"{times}/{number}.txt", content=f"{number}\n"
             )  # fmt: skip
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
+        make_row(ChunkRead, tenant, owner, user_id=owner.pk)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
         api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
         invite_create(

@@ -29,8 +29,9 @@ from runs.journal import (
     verdict_put,
     version_of,
 )
-from runs.models import CallPath, Run, RunStatus, ToolCallStatus
+from runs.models import CallPath, ChunkRead, Run, RunStatus, ToolCallStatus
 from runs.models import ToolCall as Row
+from runs.reads import reads_of
 from runs.services import run_create
 from runs.storable import json_storable, text_storable
 from tenancy.actors import Actor
@@ -286,6 +287,15 @@ def _end(
     Row.objects.bulk_update(
         done,
         ["status", "content", "result_size", "payload", "error_code", "finished_at", "duration_ms"],
+    )
+    ChunkRead.objects.bulk_create(
+        [
+            ChunkRead(tenant_id=run.tenant_id, run_id=run.pk, user_id=run.user_id, **read)
+            for row in done
+            if row.status == ToolCallStatus.SUCCEEDED
+            for read in reads_of(row.name, row.payload)
+        ],
+        ignore_conflicts=True,
     )
     run.status, run.error_code, run.error_message = RunStatus.COMPLETED, "", ""
     run.finished_at = timezone.now()

@@ -9,11 +9,14 @@ from runs.services.completions import (
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.lifecycle import run_abandon, run_create, run_stop
+from runs.services.replay import Replay, ReplayRow, run_replay
 
 __all__ = [
     "COMPLETION_LIMITS",
     "Completion",
     "CompletionFailed",
+    "Replay",
+    "ReplayRow",
     "call_decide",
     "call_hand_over",
     "completion_run",
@@ -21,5 +24,6 @@ __all__ = [
     "run_abandon",
     "run_create",
     "run_execute",
+    "run_replay",
     "run_stop",
 ]

@@ -1,0 +1,66 @@
+"""Which passages of documents reached which answers, for whom: taken from the results of calls, read by auditors.
+
+A tool that hands passages to the model names them in its payload, ``{"results": [{"chunk_id": 5, "document_id": 2,
+"document": "Tariff.pdf", "version": 1, "collection": "Duties", ...}]}``; citations rest on the same rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from django.db.models import QuerySet
+
+from runs.models import ChunkRead
+from runs.storable import text_storable
+from tenancy.actors import Actor
+
+_NAME, _COLLECTION, _TOOL = 255, 120, 100
+
+
+def reads_of(tool: str, payload: object) -> list[dict[str, Any]]:
+    """Return the columns of ``ChunkRead`` for the passages in a call's payload; nothing for other payloads."""
+    results = payload.get("results") if isinstance(payload, dict) else None
+    found: dict[int, dict[str, Any]] = {}
+    for row in results if isinstance(results, list) else ():
+        if not isinstance(row, dict):
+            continue
+        chunk, document, version = row.get("chunk_id"), row.get("document_id"), row.get("version")
+        if not (_is_id(chunk) and _is_id(document)):
+            continue
+        found[chunk] = {
+            "chunk_id": chunk,
+            "document_id": document,
+            "document_name": text_storable(str(row.get("document", "")))[:_NAME],
+            "version": version if _is_id(version, 2**31) else None,
+            "collection_name": text_storable(str(row.get("collection", "")))[:_COLLECTION],
+            "tool": text_storable(tool)[:_TOOL],
+        }
+    return list(found.values())
+
+
+def _is_id(value: object, below: int = 2**63) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < below
+
+
+def reads_list(
+    *,
+    actor: Actor,
+    document: int | None = None,
+    chunk: int | None = None,
+    who: int | None = None,
+    run: int | None = None,
+) -> QuerySet[ChunkRead]:
+    """Return which passages reached which answers, the newest first: everybody's with ``audit.read``, else one's own.
+
+    Args:
+        document, chunk, who, run: ids that narrow it.
+
+    Raises:
+        Denied: without the right ``run.read``.
+    """
+    actor.require("run.read")
+    rows: QuerySet[ChunkRead] = ChunkRead.objects.visible_to(actor)
+    if not actor.can("audit.read"):
+        rows = rows.none() if actor.user_id is None else rows.filter(user_id=actor.user_id)
+    wanted = {"document_id": document, "chunk_id": chunk, "user_id": who, "run_id": run}
+    return rows.filter(**{k: v for k, v in wanted.items() if v is not None}).order_by("-pk")

@@ -1,0 +1,118 @@
+"""Remove what was said in runs that ended long ago: events, model turns, arguments and results of tools.
+
+What stays: the run and its calls with their facts (who, when, which tool, which rule, how it ended), answers and citations,
+usage, the audit trail, and which passages were read. So pages of old conversations show their answers as before.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from basics.errors import Invalid
+from runs.models import (
+    ACTIVE,
+    PendingDecision,
+    Run,
+    RunEvent,
+    RunRetention,
+    RunStep,
+    ToolCall,
+)
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
+
+REMOVED = "Removed by the retention rule of this workspace."
+MOST_DAYS = 3650
+BATCH = 100
+EVERY_S = 300.0
+_KEPT = ("actor", "path", "conversation", "collections", "request_id", "limits", "tools", "replay")
+_next = 0.0
+
+
+def retention_days(tenant: Tenant) -> int:
+    """Return after how many days what was said in a workspace's runs is removed; 0 for never."""
+    own = RunRetention.objects.filter(tenant=tenant).values_list("days", flat=True).first()
+    return settings.RETENTION_DAYS if own is None else int(own)
+
+
+def retention_own(tenant: Tenant) -> int | None:
+    """Return the workspace's own rule, None where the operator's default holds."""
+    return RunRetention.objects.filter(tenant=tenant).values_list("days", flat=True).first()
+
+
+def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
+    """Set a workspace's own rule, or with None go back to the operator's default. What is removed is gone for good.
+
+    Raises:
+        Denied: without the right ``tenant.manage``.
+        Invalid: not from 0 (for ever) to ten years.
+    """
+    actor.require("tenant.manage")
+    if days is not None and not 0 <= days <= MOST_DAYS:
+        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "days"})
+    with transaction.atomic():
+        before = retention_own(tenant)
+        if days is None:
+            RunRetention.objects.filter(tenant=tenant).delete()
+        else:
+            RunRetention.objects.update_or_create(tenant=tenant, defaults={"days": days})
+        audit_record(
+            tenant=tenant, actor=actor, action="retention.set", object=tenant,
+            data={"before": before, "after": days},
+        )  # fmt: skip
+
+
+def runs_sweep() -> int:
+    """Prune runs whose time is over, some of each workspace; returns how many. Each process looks every five minutes."""
+    global _next
+    now = time.monotonic()
+    if now < _next:
+        return 0
+    found = runs_prune()
+    _next = now if found >= BATCH else now + EVERY_S  # A long backlog goes on with the next round.
+    return found
+
+
+def runs_prune() -> int:
+    """Prune up to ``BATCH`` runs of each workspace that has some to prune; returns how many."""
+    own = RunRetention.objects.filter(tenant=OuterRef("pk")).values("days")
+    with platform_scope():
+        tenants = Tenant.objects.annotate(
+            keep_days=Coalesce(Subquery(own), settings.RETENTION_DAYS)
+        )
+        due = list(tenants.filter(keep_days__gt=0).values_list("pk", "keep_days"))
+    return sum(_tenant_prune(pk, days) for pk, days in due)
+
+
+def _tenant_prune(tenant_id: int, days: int) -> int:
+    before = timezone.now() - datetime.timedelta(days=days)
+    with tenant_scope(tenant_id), transaction.atomic():
+        runs = list(
+            Run.objects.select_for_update(skip_locked=True, of=("self",))
+            .filter(tenant_id=tenant_id, finished_at__lt=before, pruned_at__isnull=True)
+            .exclude(status__in=ACTIVE)
+            .order_by("finished_at")[:BATCH]
+        )
+        pks = [run.pk for run in runs]
+        RunEvent.objects.filter(run_id__in=pks).delete()
+        RunStep.objects.filter(run_id__in=pks).delete()
+        ToolCall.objects.filter(run_id__in=pks).update(
+            arguments=REMOVED, arguments_masked=None, content=REMOVED, payload=None
+        )
+        PendingDecision.objects.filter(run_id__in=pks).update(
+            arguments=None, edited_arguments=None, state=None, reason="", decision_reason="", answer=""
+        )  # fmt: skip
+        for run in runs:
+            run.request = {name: run.request[name] for name in _KEPT if name in run.request}
+            run.pruned_at = timezone.now()
+        Run.objects.bulk_update(runs, ["request", "pruned_at"])
+    return len(runs)

@@ -1,0 +1,160 @@
+"""Charts as plain geometry, drawn on the server as SVG: nothing to load, nothing the content policy must allow.
+
+Lengths are units of the SVG's view box; ``components/_columns.html`` and ``components/_bars.html`` draw them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 640.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 4.0, 10.0, 24.0
+_GAP = 0.28
+_LABELS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One rectangle; ``kind`` 0 is the main series, 1 the one stacked on it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with what it says when somebody points at it; ``label`` is "" for most, so that labels have room."""
+
+    title: str
+    label: str
+    middle: float
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A line across the chart at a round value."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A column chart."""
+
+    width: float
+    height: float
+    left: float
+    tick_x: float
+    bottom: float
+    columns: Sequence[Column]
+    ticks: Sequence[Tick]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A horizontal bar with its name and value beside it."""
+
+    label: str
+    title: str
+    value: str
+    y: float
+    width: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A chart of horizontal bars."""
+
+    width: float
+    height: float
+    left: float
+    bars: Sequence[Bar]
+
+
+def columns_chart(
+    points: Sequence[tuple[str, float, float]], *, unit: str = "", height: float = 180.0
+) -> Columns:
+    """Return a column chart.
+
+    Args:
+        points: label, value, and the part of the value that is drawn apart (failures, say), from left to right.
+        unit: before values, for example ``$``.
+        height: of the whole chart.
+    """
+    top, ticks = _scale(max((value for _, value, _ in points), default=0.0))
+    room = height - _TOP - _BOTTOM
+    step = (WIDTH - _LEFT - _RIGHT) / max(len(points), 1)
+    every = max(1, math.ceil(len(points) / _LABELS))
+    made = []
+    for index, (label, value, part) in enumerate(points):
+        x, width = _LEFT + step * (index + _GAP / 2), step * (1 - _GAP)
+        whole, share = room * value / top, room * part / top
+        base = _TOP + room
+        segments = [Segment(_r(x), _r(base - whole + share), _r(width), _r(whole - share), 0)]
+        if share:
+            segments.append(Segment(_r(x), _r(base - whole), _r(width), _r(share), 1))
+        made.append(
+            Column(
+                f"{label}: {figure(value, unit)}" + (f", {figure(part, unit)} failed" if part else ""),
+                label if index % every == 0 else "",
+                _r(x + width / 2),
+                segments,
+            )
+        )  # fmt: skip
+    return Columns(
+        WIDTH, height, _LEFT, _LEFT - 6, height - _BOTTOM + 16, made,
+        [Tick(_r(_TOP + room * (1 - tick / top)), figure(tick, unit)) for tick in ticks],
+    )  # fmt: skip
+
+
+def bars_chart(points: Sequence[tuple[str, float, float]], *, unit: str = "") -> Bars:
+    """Return horizontal bars, as ``columns_chart`` takes them, from top to bottom."""
+    row, left, right = 26.0, 170.0, 76.0
+    most = max((value for _, value, _ in points), default=0.0) or 1.0
+    room = WIDTH - left - right
+    bars = [
+        Bar(
+            label if len(label) <= 24 else f"{label[:23]}…",
+            label,
+            figure(value, unit),
+            _r(index * row),
+            _r(max(room * value / most, 1.0)),
+            _r(room * part / most),
+        )
+        for index, (label, value, part) in enumerate(points)
+    ]
+    return Bars(WIDTH, row * len(points), left, bars)
+
+
+def figure(value: float, unit: str = "") -> str:
+    """Return a number as a chart shows it: 950, 1.2k, 3.4M; with a unit two decimals where it is small."""
+    for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if value >= limit:
+            scaled = value / (1e3 if suffix == "k" else limit)
+            return f"{unit}{scaled:.1f}".removesuffix(".0") + suffix
+    if value == int(value):
+        return f"{unit}{int(value):,}"
+    return f"{unit}{value:.2f}" if value >= 0.01 else f"{unit}{value:.2g}"
+
+
+def _scale(most: float) -> tuple[float, list[float]]:
+    """Return a round top that is not below the largest value, and the round values on the way there."""
+    if most <= 0:
+        return 1.0, [0.0, 1.0]
+    raw = most / 4
+    power = 10 ** math.floor(math.log10(raw))
+    step = next(n * power for n in (1, 2, 2.5, 5, 10) if n * power >= raw * 0.999999)
+    count = math.ceil(most / step - 1e-9)
+    return step * count, [step * n for n in range(count + 1)]
+
+
+def _r(value: float) -> float:
+    return round(value, 2)
