@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 WIDTH = 640.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 4.0, 10.0, 24.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54.0, 4.0, 10.0, 24.0
 _GAP = 0.28
 _LABELS = 6
 
@@ -111,7 +111,7 @@ def columns_chart(
         )  # fmt: skip
     return Columns(
         WIDTH, height, _LEFT, _LEFT - 6, height - _BOTTOM + 16, made,
-        [Tick(_r(_TOP + room * (1 - tick / top)), figure(tick, unit)) for tick in ticks],
+        [Tick(_r(_TOP + room * (1 - tick / top)), _short(tick, unit)) for tick in ticks],
     )  # fmt: skip
 
 
@@ -143,6 +143,11 @@ def figure(value: float, unit: str = "") -> str:
     if value == int(value):
         return f"{unit}{int(value):,}"
     return f"{unit}{value:.2f}" if value >= 0.01 else f"{unit}{value:.2g}"
+
+
+def _short(value: float, unit: str) -> str:
+    """Return a round value for an axis, where room is scarce: 6k, 2.5k."""
+    return f"{unit}{value / 1000:g}k" if 1000 <= value < 1e6 else figure(value, unit)
 
 
 def _scale(most: float) -> tuple[float, list[float]]:
