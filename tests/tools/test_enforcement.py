@@ -34,6 +34,7 @@ from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.factories import make_collection
 from tests.runs.support import take
+from tests.tools.mcp_server.conftest import message, post
 from tests.tools.mcp_support import served
 from tests.tools.sources_support import source_made
 from toolloop.providers.scripted import ScriptedCall, ScriptedTurn, says
@@ -253,4 +254,28 @@ def test_every_cell_when_a_key_calls_over_rest(cast: Cast, own_server: str, role
     for cell in cells():
         world.grants(*cell)
         wrong.append(_wrong(cell, _rest(world, client, cell[0])))
+    assert [w for w in wrong if w] == []
+
+
+def _over_mcp(world: World, key: str, name: str) -> str:
+    call = message("tools/call", name=name, arguments={"x": 1})
+    told = json.loads(post(world.cast.tenant.slug, call, key).content)
+    if "error" in told:
+        assert told["error"]["data"]["code"] == "unknown_tool"
+        return outcome(name, False)
+    result = told["result"]
+    if result.get("isError"):
+        assert result["_meta"]["groundwork/error_code"] == "denied"
+    facts = result.get("structuredContent") or {}
+    return outcome(name, facts.get("status") == "waiting_for_approval")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_cell_when_a_key_calls_over_mcp(cast: Cast, own_server: str, role: str) -> None:
+    world = World(cast, role, own_server)
+    key = key_for(cast, role)
+    wrong = []
+    for cell in cells():
+        world.grants(*cell)
+        wrong.append(_wrong(cell, _over_mcp(world, key, cell[0]), is_about_all=True))
     assert [w for w in wrong if w] == []
