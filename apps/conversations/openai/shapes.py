@@ -37,7 +37,9 @@ class ChatCompletionShape(serializers.Serializer[Any]):
     messages = serializers.ListField(
         child=serializers.DictField(), min_length=1, max_length=MAX_MESSAGES
     )
-    stream = serializers.BooleanField(default=False)
+    stream = serializers.BooleanField(
+        default=False, help_text="Answer with server-sent events, as OpenAI does."
+    )
     stream_options = serializers.DictField(default=dict, allow_null=True)
     tools = ToolShape(many=True, default=list)
     tool_choice = serializers.JSONField(default=None)

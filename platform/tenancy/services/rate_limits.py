@@ -48,8 +48,9 @@ def rate_limit_set(
             raise Missing("member")
         if api_key is not None and not ApiKey.objects.filter(tenant=tenant, pk=api_key).exists():
             raise Missing("key")
+        whose: dict[str, Any] = {"kind": kind, "user_id": user, "api_key_id": api_key}
         row, _ = RateLimit.objects.update_or_create(
-            tenant=tenant, kind=kind, user_id=user, api_key_id=api_key,
+            tenant=tenant, **whose,
             defaults={"per_minute": per_minute, "burst": max(per_minute // 6, 1)},
         )  # fmt: skip
         audit_record(

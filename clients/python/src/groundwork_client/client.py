@@ -36,9 +36,9 @@ class Groundwork(Transport):
         """Hand a decision over to another member who may decide; who could before still can."""
         return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
 
-    def chat_completions(self, body: models.ChatCompletionShapeRequest, *, after: str = "", idempotency_key: str | None = None) -> Iterator[Event]:
+    def chat_completions(self, body: models.ChatCompletionShapeRequest, *, format: Literal['json', 'sse'] | None = None, idempotency_key: str | None = None) -> models.ChatCompletion:
         """Answer a chat: at once, or as a stream of chunks."""
-        return self._events("/api/v1/chat/completions", body=body, after=after)
+        return cast("models.ChatCompletion", self._call("POST", "/api/v1/chat/completions", query={"format": format}, body=body, idempotency_key=idempotency_key))
 
     def chunk_history_restore(self, id: int, *, idempotency_key: str | None = None) -> models.Chunk:
         """Put a chunk back to what it was before this change."""

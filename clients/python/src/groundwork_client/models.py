@@ -127,6 +127,7 @@ class ChatCompletionShapeRequest(TypedDict):
     model: str
     messages: list[dict[str, Any]]
     stream: NotRequired[bool]
+    """Answer with server-sent events, as OpenAI does."""
     stream_options: NotRequired[dict[str, Any] | None]
     tools: NotRequired[list[ToolShapeRequest]]
     tool_choice: NotRequired[Any]
