@@ -106,10 +106,10 @@ def _operation(
     name = operation["operationId"]
     given = operation.get("parameters", [])
     positional = [f"{p['name']}: {_named(p['schema'])}" for p in given if p["in"] == "path"]
-    query = [p for p in given if p["in"] == "query"]
+    query = [p for p in given if p["in"] == "query" and "sse" not in p["schema"].get("enum", ())]
     answer, is_stream, is_file = _answer(operation)
-    if is_stream:  # the stream is asked for as one, and goes on behind an event by itself
-        query = [p for p in query if p["name"] not in ("format", "after")]
+    if is_stream:  # it goes on behind an event by itself
+        query = [p for p in query if p["name"] != "after"]
     sent, body = _body(operation, positional)
     named = [f"{p['name']}: {_named(p['schema'])}{'' if p.get('required') else ' | None = None'}" for p in query]  # fmt: skip
     if is_stream:
@@ -161,13 +161,13 @@ def _answer(operation: Mapping[str, Any]) -> tuple[str, bool, bool]:
         if not status.startswith("2"):
             continue
         content = response.get("content", {})
-        if "text/event-stream" in content:
-            return "Iterator[Event]", True, False
-        if "application/json" in content:
+        if "application/json" in content:  # an answer that can also be streamed is given whole
             schema = content["application/json"]["schema"]
             if schema.get("type") == "array":
                 return f"list[{_named(schema['items'])}]", False, False
             return _named(schema), False, False
+        if "text/event-stream" in content:
+            return "Iterator[Event]", True, False
         return ("bytes", False, True) if content else ("None", False, False)
     raise SystemExit(f"{operation['operationId']} has no answer")
 

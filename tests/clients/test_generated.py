@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,18 @@ def test_client_is_made_from_the_schema_of_today() -> None:
     command = [sys.executable, str(ROOT / "clients/python/generate.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr or "run 'make client' and commit clients/python"
+
+
+def test_client_and_the_example_of_its_readme_are_typed(tmp_path: Path) -> None:
+    shown = re.findall(r"```python\n(.*?)```", (ROOT / "clients/python/README.md").read_text(), re.DOTALL)  # fmt: skip
+    (tmp_path / "example.py").write_text("\n".join(shown))
+    command = [
+        *(sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path}/cache"),
+        *("-p", "groundwork_client", "-m", "example"),
+    ]  # fmt: skip
+    env = {**os.environ, "MYPYPATH": f"{ROOT}/clients/python/src:{tmp_path}"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_operation_has_a_method() -> None:

@@ -36,9 +36,9 @@ class Groundwork(Transport):
         """Hand a decision over to another member who may decide; who could before still can."""
         return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
 
-    def chat_completions(self, body: models.ChatCompletionShapeRequest, *, format: Literal['json', 'sse'] | None = None, idempotency_key: str | None = None) -> models.ChatCompletion:
+    def chat_completions(self, body: models.ChatCompletionShapeRequest, *, idempotency_key: str | None = None) -> models.ChatCompletion:
         """Answer a chat: at once, or as a stream of chunks."""
-        return cast("models.ChatCompletion", self._call("POST", "/api/v1/chat/completions", query={"format": format}, body=body, idempotency_key=idempotency_key))
+        return cast("models.ChatCompletion", self._call("POST", "/api/v1/chat/completions", body=body, idempotency_key=idempotency_key))
 
     def chunk_history_restore(self, id: int, *, idempotency_key: str | None = None) -> models.Chunk:
         """Put a chunk back to what it was before this change."""
@@ -436,6 +436,17 @@ class Groundwork(Transport):
         then its models; `extractive`, the last, quotes without a language model."""
         return cast("models.Models", self._call("GET", "/api/v1/models"))
 
+    def reads_list(self, *, chunk: int | None = None, cursor: str | None = None, document: int | None = None, page_size: int | None = None, run: int | None = None, who: int | None = None) -> models.PaginatedChunkReadList:
+        """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`.
+        chunk: Id of the chunk. cursor: The pagination cursor value. document: Id of the document: who has read it?
+        page_size: Number of results to return per page. run: Id of the run: what did this answer read? who: Id of
+        the person: what did their answers read?"""
+        return cast("models.PaginatedChunkReadList", self._call("GET", "/api/v1/reads", query={"chunk": chunk, "cursor": cursor, "document": document, "page_size": page_size, "run": run, "who": who}))
+
+    def reads_list_all(self, *, chunk: int | None = None, document: int | None = None, page_size: int | None = None, run: int | None = None, who: int | None = None) -> Iterator[models.ChunkRead]:
+        """Go through all rows of ``reads_list``, page by page."""
+        return self._every(lambda cursor: self.reads_list(chunk=chunk, document=document, page_size=page_size, run=run, who=who, cursor=cursor))
+
     def runs_get(self, id: int) -> models.Run:
         """Return a run."""
         return cast("models.Run", self._call("GET", f"/api/v1/runs/{id}"))
@@ -456,6 +467,11 @@ class Groundwork(Transport):
     def runs_events(self, id: int, *, after: str = "") -> Iterator[Event]:
         """Stream the events of a run from the beginning, or after a position; ends with the run."""
         return self._events(f"/api/v1/runs/{id}/events", after=after)
+
+    def runs_replay(self, id: int, body: models.ReplayInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Replay:
+        """Run one of your runs again with recorded outputs; no tool runs, and no model is asked unless you say
+        so."""
+        return cast("models.Replay", self._call("POST", f"/api/v1/runs/{id}/replay", body=body or {}, idempotency_key=idempotency_key))
 
     def runs_stop(self, id: int, *, idempotency_key: str | None = None) -> models.Run:
         """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
@@ -499,6 +515,10 @@ class Groundwork(Transport):
     def tool_calls_read(self, id: int) -> models.LoggedCallDetail:
         """Show one call with the beginning of its result."""
         return cast("models.LoggedCallDetail", self._call("GET", f"/api/v1/tool-calls/{id}"))
+
+    def tool_calls_replay(self, id: int, *, idempotency_key: str | None = None) -> models.Replay:
+        """Hold a recorded call against today's tool and rules; it is not run."""
+        return cast("models.Replay", self._call("POST", f"/api/v1/tool-calls/{id}/replay", idempotency_key=idempotency_key))
 
     def tool_calls_export(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, form: Literal['csv', 'jsonl'] | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> bytes:
         """Download the calls that the filters leave, as CSV or as JSON lines. form: `csv` if not given. path: How
@@ -677,6 +697,11 @@ class Groundwork(Transport):
         system: What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.
         * `native` - native * `langchain` - langchain. use_langchain: true is the same as system=langchain."""
         return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body, idempotency_key=idempotency_key))
+
+    def usage_read(self, *, since: str | None = None, until: str | None = None) -> models.UsageFigures:
+        """Show calls, failures, times, tokens and money by tool, member, model and day: one's own, or everybody's.
+        since: The first day; 29 days before the last if not given. until: The last day; today if not given."""
+        return cast("models.UsageFigures", self._call("GET", "/api/v1/usage", query={"since": since, "until": until}))
 
     def webhooks_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedWebhookList:
         """List the webhooks, newest first. cursor: The pagination cursor value. page_size: Number of results to

@@ -229,6 +229,27 @@ class ChunkNeighbours(TypedDict):
     after: list[ChunkBrief]
 
 
+class ChunkRead(TypedDict):
+    """A passage that reached an answer."""
+    id: int
+    at: str
+    run: int
+    user: int | None
+    user_name: str
+    """Empty for somebody who is gone."""
+    chunk: int
+    document: int
+    document_name: str
+    """As it was when the passage was read."""
+    version: int | None
+    """Of the document."""
+    collection_name: str
+    tool: str
+    """The tool that fetched it."""
+    is_gone: bool
+    """The document has been deleted since."""
+
+
 class ChunkRevision(TypedDict):
     id: int
     chunk_id: int
@@ -899,6 +920,8 @@ class LoggedCall(TypedDict):
     attempts: int
     result_size: int | None
     """Characters of the whole output."""
+    cost_usd: str | None
+    """Its share of the model turn that made it."""
     started_at: str
     finished_at: str | None
     duration_ms: int | None
@@ -934,6 +957,8 @@ class LoggedCallDetail(TypedDict):
     attempts: int
     result_size: int | None
     """Characters of the whole output."""
+    cost_usd: str | None
+    """Its share of the model turn that made it."""
     started_at: str
     finished_at: str | None
     duration_ms: int | None
@@ -1009,6 +1034,12 @@ class PaginatedChunkList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Chunk]
+
+
+class PaginatedChunkReadList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ChunkRead]
 
 
 class PaginatedChunkRevisionList(TypedDict):
@@ -1254,6 +1285,32 @@ class Reader(TypedDict):
     place: int
     """How many chunks lie before it."""
     total: int
+
+
+class Replay(TypedDict):
+    """A replay beside its record."""
+    is_equal: bool
+    diverged_at: int | None
+    """Place of the first row that differs."""
+    missing: list[str]
+    """Tools that are not offered any more."""
+    rows: list[ReplayRow]
+
+
+class ReplayInputRequest(TypedDict):
+    """How to replay a run."""
+    ask_model: NotRequired[bool]
+    """Ask the run's model anew, which costs what it costs."""
+
+
+class ReplayRow(TypedDict):
+    """One thing, as it was recorded and as it would be now."""
+    step: int
+    kind: str
+    """Of a run: says, calls, result, ends. Of a call: tool, arguments, policy."""
+    recorded: str
+    replayed: str
+    is_equal: bool
 
 RerankerEnum: TypeAlias = "Literal['default', 'none', 'cross-encoder', 'model']"
 
@@ -1877,6 +1934,41 @@ class UploadedDocument(TypedDict):
     finished_at: str | None
     created: bool
     """False when the collection had a document with the same bytes: that one is returned."""
+
+
+class UsageFigures(TypedDict):
+    """Figures of some days; the most used first, days in their order."""
+    since: str
+    until: str
+    total: UsageRow
+    days: list[UsageRow]
+    tools: list[UsageRow]
+    members: list[UsageRow]
+    """Empty for who sees their own figures only."""
+    models: list[UsageRow]
+
+
+class UsageRow(TypedDict):
+    """Figures of one tool, member, model or day, or of all."""
+    key: str
+    """Name, id or day; empty of all."""
+    label: str
+    calls: int
+    """Of tools."""
+    errors: int
+    """Calls that failed, or whose outcome is unknown."""
+    denied: int
+    p50_ms: float | None
+    """Half of the calls took no longer."""
+    p95_ms: float | None
+    requests: int
+    """To models."""
+    lost: int
+    """Requests that were billed in vain."""
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """Of a tool: its calls' shares of the model turns that made them."""
 
 
 class Webhook(TypedDict):
