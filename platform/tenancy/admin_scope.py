@@ -10,13 +10,14 @@ plain one would list every person of the server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.template.response import TemplateResponse
 
 from basics.errors import DomainError
 from tenancy.actors import Actor
@@ -306,6 +307,35 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
                     object=row,
                     data={"fields": changed} if changed else None,
                 )
+
+    def each(
+        self,
+        request: HttpRequest,
+        rows: Iterable[Any],
+        write: Callable[[Tenant, Actor, Any], Any],
+        done: str,
+    ) -> None:
+        """Do an action row by row; what is refused is said, and the others are done."""
+        count = 0
+        for row in rows:
+            try:
+                with transaction.atomic():
+                    write(row.tenant, admin_actor(request, row.tenant_id), row)
+            except DomainError as error:
+                self.message_user(request, f"{row}: {error.message}", messages.ERROR)
+            else:
+                count += 1
+        if count:
+            self.message_user(request, f"{count} {done}.", messages.SUCCESS)
+
+    def own_page(
+        self, request: HttpRequest, template: str, title: str, **context: Any
+    ) -> TemplateResponse:
+        """Return a page of its own beside those of rows, in the admin's frame (``admin/own_page.html``)."""
+        frame = self.admin_site.each_context(request)
+        return TemplateResponse(
+            request, template, {**frame, "title": title, "opts": self.model._meta, **context}
+        )
 
     def _has_tenant(self) -> bool:
         return issubclass(self.model, TenantModel)

@@ -703,6 +703,7 @@ ADMIN_SITE = {
     "admin:view_on_site",
     "admin:app_list",
     "admin:switch_tenant",
+    "admin:collections_check",
     "admin:tools_exchange",
     "admin:tools_matrix",
     "admin:tools_decide",

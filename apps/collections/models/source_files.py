@@ -49,6 +49,7 @@ class FileBatch(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name_plural = "file batches"
         indexes = [models.Index(fields=["collection", "-id"], name="file_batch_newest")]
 
     def __str__(self) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from apps.tools.bundles import bundle_list
@@ -130,7 +129,7 @@ class ServiceAdmin(TenantScopedAdmin):
         if self.has_add_permission(request) and page_tenant(request) is None:
             title = f"Add {self.opts.verbose_name}"
             tenants = Tenant.objects.order_by("name")
-            return self.page(request, "choose_workspace.html", title, tenants=tenants)
+            return self.own_page(request, "admin/choose_workspace.html", title, tenants=tenants)
         return super().add_view(request, form_url, extra_context)
 
     def changeform_view(
@@ -143,34 +142,6 @@ class ServiceAdmin(TenantScopedAdmin):
         tenant = self.get_object(request, object_id).tenant if object_id else page_tenant(request)
         context = {"tools_known": tools_known(request, tenant)} | (extra_context or {})
         return super().changeform_view(request, object_id, form_url, context)
-
-    def each(
-        self,
-        request: HttpRequest,
-        rows: Iterable[Any],
-        write: Callable[[Tenant, Actor, Any], Any],
-        done: str,
-    ) -> None:
-        """Do an action row by row; what is refused is said, and the others are done."""
-        count = 0
-        for row in rows:
-            try:
-                with transaction.atomic():
-                    write(row.tenant, admin_actor(request, row.tenant_id), row)
-            except DomainError as error:
-                self.message_user(request, f"{row}: {error.message}", messages.ERROR)
-            else:
-                count += 1
-        if count:
-            self.message_user(request, f"{count} {done}.", messages.SUCCESS)
-
-    def page(
-        self, request: HttpRequest, template: str, title: str, **context: Any
-    ) -> TemplateResponse:
-        """Return an admin page of its own beside those of rows."""
-        frame = self.admin_site.each_context(request)
-        shown = {**frame, "title": title, "opts": self.model._meta, **context}
-        return TemplateResponse(request, f"admin/tools/{template}", shown)
 
 
 class HistoryAdmin(ServiceAdmin):
@@ -201,8 +172,8 @@ class HistoryAdmin(ServiceAdmin):
         with tenant_scope(row.tenant_id):
             actor = admin_actor(request, row.tenant_id)
             changes = change_list(actor=actor, kind=self.kind, **narrow)
-        return self.page(
-            request, "history.html", f"History of {row}", changes=changes, original=row
+        return self.own_page(
+            request, "admin/tools/history.html", f"History of {row}", changes=changes, original=row
         )
 
     def changes_view(self, request: HttpRequest) -> HttpResponse:
@@ -210,10 +181,12 @@ class HistoryAdmin(ServiceAdmin):
         tenant = page_tenant(request)
         title = f"Changes of {self.opts.verbose_name_plural}"
         if tenant is None:
-            return self.page(request, "choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
         with tenant_scope(tenant.pk):
             changes = change_list(actor=admin_actor(request, tenant.pk), kind=self.kind)
-        return self.page(request, "history.html", title, changes=changes, original=None)
+        return self.own_page(
+            request, "admin/tools/history.html", title, changes=changes, original=None
+        )
 
     def restore_view(self, request: HttpRequest, event: int) -> HttpResponse:
         """Show what bringing back a state would change, and do it."""
@@ -236,6 +209,6 @@ class HistoryAdmin(ServiceAdmin):
         except DomainError as error:
             self.message_user(request, error.message, messages.ERROR)
             return back
-        return self.page(
-            request, "restore.html", "Bring back an earlier state", change=change, fields=fields, back=back.url
+        return self.own_page(
+            request, "admin/tools/restore.html", "Bring back an earlier state", change=change, fields=fields, back=back.url
         )  # fmt: skip

@@ -121,7 +121,7 @@ class ToolEntryAdmin(HistoryAdmin):
         """Export what a workspace states about tools, try an import, and do what was tried."""
         tenant, title = page_tenant(request), "Import and export"
         if tenant is None:
-            return self.page(request, "choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
         step = request.POST.get("step", "")
         if request.method == "POST" and step == "export":
             return self._export(request, tenant)
@@ -149,8 +149,8 @@ class ToolEntryAdmin(HistoryAdmin):
             return HttpResponseRedirect(f"{reverse('admin:tools_exchange')}?tenant={tenant.pk}")
         if found is not None and step == "do":
             self.message_user(request, "Something changed since the trial, so nothing was imported. Look again.", messages.WARNING)  # fmt: skip
-        return self.page(
-            request, "exchange.html", title, workspace=tenant, form=form, kinds=list(FIELDS), found=found,
+        return self.own_page(
+            request, "admin/tools/exchange.html", title, workspace=tenant, form=form, kinds=list(FIELDS), found=found,
             content=base64.b64encode(content).decode() if found is not None else "", file_name=name, limit=MAX_BYTES,
         )  # fmt: skip
 

@@ -86,7 +86,7 @@ class ToolGrantAdmin(HistoryAdmin):
     owner_may = ALL
     by_name = False
     form = GrantForm
-    list_display = ("says", "effect_shown", "target_kind", "subject_kind", "collection", "expires_at", "note")  # fmt: skip
+    list_display = ("says", "effect_shown", "expires_at", "note")
     list_filter = (
         "effect", "target_kind", "subject_kind", "calls", ("collection", admin.RelatedOnlyFieldListFilter),
         ("expires_at", admin.EmptyFieldListFilter),
@@ -182,5 +182,5 @@ class ToolGrantAdmin(HistoryAdmin):
         """Show tools by callers, and set what a cell or many cells say."""
         tenant = page_tenant(request)
         if tenant is None:
-            return self.page(request, "choose_workspace.html", "Permissions", tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(request, "admin/choose_workspace.html", "Permissions", tenants=Tenant.objects.order_by("name"))  # fmt: skip
         return matrix_page(self, request, tenant, self._subjects(request, tenant.pk))

@@ -51,8 +51,8 @@ def matrix_page(
             page.message_user(request, error.message, messages.ERROR)
             back = address if request.method == "POST" else f"{reverse('admin:tools_matrix')}?tenant={tenant.pk}"  # fmt: skip
             return HttpResponseRedirect(back)
-    return page.page(
-        request, "matrix.html", "Permissions", workspace=tenant, shown=shown, subjects=subjects, address=address,
+    return page.own_page(
+        request, "admin/tools/matrix.html", "Permissions", workspace=tenant, shown=shown, subjects=subjects, address=address,
         **context,
     )  # fmt: skip
 

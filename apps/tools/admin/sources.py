@@ -8,10 +8,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminURLFieldWidget
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -160,11 +160,11 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Hosts that calls may go to, one a line; empty: only that of its address.",
     )
     url = forms.URLField(
-        required=False, max_length=500, assume_scheme="https",
+        required=False, max_length=500, assume_scheme="https", widget=AdminURLFieldWidget(),
         help_text="Where calls go: the API's or the MCP server's address.",
     )  # fmt: skip
     document_url = forms.URLField(
-        required=False, max_length=500, assume_scheme="https",
+        required=False, max_length=500, assume_scheme="https", widget=AdminURLFieldWidget(),
         help_text="Where the OpenAPI document is read again from.",
     )  # fmt: skip
     accept_all = forms.BooleanField(
@@ -176,7 +176,10 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ToolSource
         fields = ("tenant", "kind", "name", "title", "url", "document_url", "document", "settings", "is_enabled")  # fmt: skip
-        widgets = {"document": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
+        widgets = {
+            "document": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"}),
+            "settings": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -369,12 +372,16 @@ class ToolVersionAdmin(_Chosen, JournalAdmin):
             attached = ContractTest.objects.filter(tenant=tenant, tool_name__in=names)
             shown = [(row, version_changes(actor=actor, pk=row.pk)) for row in rows]
             tests = list(attached.order_by("tool_name", "name"))
-        frame = self.admin_site.each_context(request)
         title = "Accept versions" if do == "accept" else "Reject versions"
-        return TemplateResponse(
-            request, "admin/tools/decide.html",
-            {**frame, "title": title, "opts": self.opts, "do": do, "shown": shown, "tests": tests, "problem": problem},
-        )  # fmt: skip
+        return self.own_page(
+            request,
+            "admin/tools/decide.html",
+            title,
+            do=do,
+            shown=shown,
+            tests=tests,
+            problem=problem,
+        )
 
     def _decide(
         self, tenant: Tenant, actor: Actor, pks: list[int], do: str, request: HttpRequest
@@ -432,6 +439,6 @@ class ContractTestAdmin(_Chosen, ServiceAdmin):
                     self.message_user(request, f"{row}: {error.message}", messages.ERROR)
             rows = self.chosen(request)
         shown = [(row, outcome_shown(row)) for row in rows]
-        return self.page(
-            request, "run_tests.html", "Run contract tests", shown=shown, is_run=request.method == "POST"
+        return self.own_page(
+            request, "admin/tools/run_tests.html", "Run contract tests", shown=shown, is_run=request.method == "POST"
         )  # fmt: skip

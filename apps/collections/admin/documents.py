@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
 
 from apps.collections import services
 from apps.collections.models import (
@@ -16,8 +18,19 @@ from apps.collections.models import (
     EmbeddingSpace,
     Page,
 )
+from apps.collections.reconcile import ingestion_check
 from basics.errors import DomainError
-from tenancy.admin_scope import JournalAdmin, TenantScopedAdmin, admin_actor, is_operator
+from tenancy.admin_scope import (
+    JournalAdmin,
+    TenantScopedAdmin,
+    admin_actor,
+    is_operator,
+    page_tenant,
+)
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+
+MAX_CHECKED = 50
 
 
 @admin.register(EmbeddingSpace)
@@ -60,6 +73,51 @@ class CollectionAdmin(TenantScopedAdmin):
     readonly_fields = (
         "space", "created_by", "created_at", "updated_at", "chunk_total", "term_total", "average_length",
     )  # fmt: skip
+
+    actions = ("check_chosen",)
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.check_view)
+        return [path("check/", view, name="collections_check"), *super().get_urls()]
+
+    @admin.action(description="Check the selected collections…")
+    def check_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+        """Show what is lost, doubled or orphaned."""
+        ids = ",".join(str(pk) for pk in queryset.values_list("pk", flat=True)[:MAX_CHECKED])
+        return HttpResponseRedirect(f"{reverse('admin:collections_check')}?ids={ids}")
+
+    def check_view(self, request: HttpRequest) -> HttpResponse:
+        """Check chosen collections, or all of a workspace with its files on disk (no ``ids``); POST repairs."""
+        title, named = "Ingestion check", request.GET.get("ids", "")
+        chosen: list[Collection | None] = [None]
+        tenant: Tenant | None
+        if named:
+            ids = [i for i in named.split(",") if i.isascii() and i.isdecimal() and len(i) < 19]
+            rows = self.get_queryset(request).select_related("tenant").filter(pk__in=ids[:MAX_CHECKED])  # fmt: skip
+            chosen = list(rows.order_by("pk"))
+            if not chosen or len(chosen) != len(set(ids)):
+                raise Http404
+            tenant = chosen[0].tenant  # type: ignore[union-attr]
+            if any(row is not None and row.tenant_id != tenant.pk for row in chosen):
+                raise Http404
+        else:
+            tenant = page_tenant(request)
+        if tenant is None:
+            tenants = Tenant.objects.order_by("name")
+            return self.own_page(request, "admin/choose_workspace.html", title, tenants=tenants)
+        is_repair, found = request.method == "POST", []
+        with tenant_scope(tenant.pk):
+            for row in chosen:
+                actor = admin_actor(request, tenant.pk)
+                check = ingestion_check(tenant=tenant, actor=actor, collection=row, repair=is_repair)  # fmt: skip
+                found.append((row, check))
+        if is_repair:
+            repaired = sum(f.is_repaired for _, check in found for f in check.findings)
+            self.message_user(request, f"{repaired} put right.", messages.SUCCESS)
+        return self.own_page(
+            request, "admin/collections/check.html", title, found=found, workspace=tenant, is_repair=is_repair,
+            open=sum(len(check.open) for _, check in found),
+        )  # fmt: skip
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False

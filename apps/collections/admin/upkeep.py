@@ -1,0 +1,197 @@
+"""What keeps collections well, in the admin: imports, file changes, moves to other embedding models, cases, snapshots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from apps.collections import services
+from apps.collections.models import (
+    CollectionSnapshot,
+    FileBatch,
+    FileRevision,
+    Import,
+    SearchCase,
+    SpaceSwap,
+)
+from tenancy.admin_scope import JournalAdmin, JournalInline
+
+COLLECTION = ("collection", admin.RelatedOnlyFieldListFilter)
+PERSON = ("created_by", admin.RelatedOnlyFieldListFilter)
+
+
+@admin.register(Import)
+class ImportAdmin(JournalAdmin):
+    """Archives, folders, repositories and web pages, and what became of their entries; started in the portal."""
+
+    list_display = ("name", "source", "collection", "status", "error_code", "created_by", "created_at", "finished_at")  # fmt: skip
+    list_filter = ("status", "source", COLLECTION, PERSON)
+    list_select_related = ("collection", "created_by")
+    search_fields = ("name", "error_code", "error_message", "collection__name")
+    ordering = ("-pk",)
+    actions = ("cancel", "retry")
+
+    @admin.action(description="Cancel the selected imports")
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Stop imports that wait or run."""
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.import_cancel(tenant=tenant, actor=actor, row=row), "cancelled",
+        )  # fmt: skip
+
+    @admin.action(description="Try the selected imports again")
+    def retry(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Queue imports that failed or were cancelled."""
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.import_retry(tenant=tenant, actor=actor, row=row), "queued again",
+        )  # fmt: skip
+
+
+class RevisionInline(JournalInline):
+    model = FileRevision
+    fields = ("path", "before", "after", "is_indexed", "is_restricted")
+    readonly_fields = fields
+
+
+@admin.register(FileBatch)
+class FileBatchAdmin(JournalAdmin):
+    """Changes of files that were made together; one is taken back as a whole."""
+
+    list_display = ("__str__", "collection", "user", "run", "note", "is_undone", "created_at")
+    list_filter = ("action", "is_undone", COLLECTION, ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("collection", "user", "run")
+    search_fields = ("note", "revisions__path")
+    ordering = ("-pk",)
+    inlines = (RevisionInline,)
+    actions = ("undo",)
+
+    @admin.action(description="Take the selected changes back")
+    def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Take them back, the newest first."""
+        self.each(
+            request, queryset.select_related("tenant", "collection").order_by("-pk"),
+            lambda tenant, actor, row: services.batch_undo(
+                tenant=tenant, actor=actor, collection=row.collection, batch=row
+            ),
+            "taken back",
+        )  # fmt: skip
+
+
+@admin.register(FileRevision)
+class FileRevisionAdmin(JournalAdmin):
+    """One file's part in a change; its text is read in the portal."""
+
+    list_display = ("path", "collection", "batch", "before", "after", "is_restricted")
+    list_filter = (COLLECTION, "is_restricted")
+    list_select_related = ("collection", "batch", "before", "after")
+    search_fields = ("path", "=batch__id")
+    ordering = ("-pk",)
+    actions = ("restore",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave the bytes of the files where they are."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        rows = rows.select_related("before", "after").defer("before__content", "after__content")
+        return rows
+
+    @admin.action(description="Give the selected files this content again")
+    def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Restore each file as it was after its revision."""
+        self.each(
+            request, queryset.select_related("tenant", "collection"),
+            lambda tenant, actor, row: services.revision_restore(
+                tenant=tenant, actor=actor, collection=row.collection, revision=row
+            ),
+            "restored",
+        )  # fmt: skip
+
+
+@admin.register(SpaceSwap)
+class SpaceSwapAdmin(JournalAdmin):
+    """Moves of a collection to another embedding model; started in the portal, where both are compared."""
+
+    list_display = ("collection", "from_space", "to_space", "status", "progress", "created_at", "switched_at")  # fmt: skip
+    list_filter = ("status", COLLECTION)
+    list_select_related = ("collection", "from_space", "to_space")
+    search_fields = ("collection__name", "error_message")
+    ordering = ("-pk",)
+    actions = ("switch", "undo", "drop", "cancel", "retry")
+
+    @admin.display(description="progress")
+    def progress(self, row: SpaceSwap) -> str:
+        return f"{row.done:,} of {row.total:,}"
+
+    @admin.action(description="Switch to the new model")
+    def switch(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Search with the new vectors from now on."""
+        self._step(request, queryset, services.swap_switch, "switched")
+
+    @admin.action(description="Go back to the old model")
+    def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Search with the old vectors again."""
+        self._step(request, queryset, services.swap_undo, "undone")
+
+    @admin.action(description="Remove the old vectors")
+    def drop(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Remove them for good."""
+        self._step(request, queryset, services.swap_drop, "to lose their old vectors")
+
+    @admin.action(description="Cancel")
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Stop building."""
+        self._step(request, queryset, services.swap_cancel, "cancelled")
+
+    @admin.action(description="Try again")
+    def retry(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Build again after a failure."""
+        self._step(request, queryset, services.swap_retry, "queued again")
+
+    def _step(self, request: HttpRequest, queryset: QuerySet[Any], service: Any, done: str) -> None:
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: service(tenant=tenant, actor=actor, swap=row), done,
+        )  # fmt: skip
+
+
+@admin.register(SearchCase)
+class SearchCaseAdmin(JournalAdmin):
+    """Questions with the passages that should answer them; saved in the search test bench."""
+
+    list_display = ("query", "collection", "k", "created_by", "created_at")
+    list_filter = (COLLECTION, PERSON)
+    list_select_related = ("collection", "created_by")
+    search_fields = ("query", "note", "collection__name")
+    ordering = ("-pk",)
+    actions = ("remove",)
+
+    @admin.action(description="Delete the selected cases")
+    def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete cases."""
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.search_case_delete(tenant=tenant, actor=actor, case=row), "deleted",
+        )  # fmt: skip
+
+
+@admin.register(CollectionSnapshot)
+class CollectionSnapshotAdmin(JournalAdmin):
+    """Named moments that a collection can be searched as of."""
+
+    list_display = ("name", "collection", "at", "created_by")
+    list_filter = (COLLECTION, PERSON)
+    list_select_related = ("collection", "created_by")
+    search_fields = ("name", "collection__name")
+    ordering = ("-pk",)
+    actions = ("remove",)
+
+    @admin.action(description="Delete the selected snapshots")
+    def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Delete names; the documents stay."""
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.snapshot_delete(tenant=tenant, actor=actor, snapshot=row), "deleted",
+        )  # fmt: skip
