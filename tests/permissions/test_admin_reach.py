@@ -93,7 +93,7 @@ def _actions() -> Iterator[Any]:
             yield pytest.param(model, action, id=f"{label(model)}-{action}")
 
 
-@pytest.mark.parametrize(("model", "action"), _actions())
+@pytest.mark.parametrize(("model", "action"), list(_actions()))
 def test_action_on_a_row_of_another_workspace_does_nothing(
     model: type[models.Model], action: str, mine: Side, theirs: Side
 ) -> None:
@@ -109,7 +109,7 @@ def test_action_on_a_row_of_another_workspace_does_nothing(
     assert denied.status_code in {302, 403}
 
 
-@pytest.mark.parametrize(("model", "action"), _actions())
+@pytest.mark.parametrize(("model", "action"), list(_actions()))
 def test_action_on_own_rows_is_answered(
     model: type[models.Model], action: str, mine: Side, theirs: Side
 ) -> None:
@@ -130,7 +130,7 @@ def _autocompletes() -> Iterator[Any]:
                 yield pytest.param(page.model if page is not REGISTRY[model] else model, field, id=f"{label(model)}-{field}")  # fmt: skip
 
 
-@pytest.mark.parametrize(("model", "field"), _autocompletes())
+@pytest.mark.parametrize(("model", "field"), list(_autocompletes()))
 def test_autocompletion_of_every_field_offers_own_rows_only(
     model: type[models.Model], field: str, mine: Side, theirs: Side
 ) -> None:
@@ -185,7 +185,7 @@ def _inlines() -> Iterator[Any]:
             yield pytest.param(model, inline, id=f"{label(model)}-{inline.__name__}")
 
 
-@pytest.mark.parametrize(("model", "inline"), _inlines())
+@pytest.mark.parametrize(("model", "inline"), list(_inlines()))
 def test_inline_neither_shows_nor_takes_rows_of_another_workspace(
     model: type[models.Model], inline: Any, mine: Side, theirs: Side
 ) -> None:

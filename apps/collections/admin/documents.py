@@ -66,6 +66,7 @@ class CollectionAdmin(TenantScopedAdmin):
     list_filter = ("space", "created_at")
     list_select_related = ("space",)
     search_fields = ("name", "description")
+    ordering = ("name",)
     fields = (
         "tenant", "name", "description", "chunk_size", "chunk_overlap", "space", "created_by", "created_at",
         "updated_at", "chunk_total", "term_total", "average_length",

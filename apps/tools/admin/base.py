@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
@@ -168,6 +169,8 @@ class HistoryAdmin(ServiceAdmin):
     ) -> HttpResponse:
         """Show the changes of one row."""
         row = self.get_object(request, object_id)
+        if not self.has_view_or_change_permission(request, row):
+            raise PermissionDenied
         narrow = {"name": row.name} if self.by_name else {"object_id": str(row.pk)}
         with tenant_scope(row.tenant_id):
             actor = admin_actor(request, row.tenant_id)

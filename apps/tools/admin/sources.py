@@ -184,6 +184,12 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial["allowed_hosts"] = "\n".join(self.instance.allowed_hosts)
+        if self.instance.pk and "document" in self.fields:
+            # It may be larger than a form may send, and a browser changes its line ends.
+            self.initial["document"] = ""
+            self.fields[
+                "document"
+            ].help_text = "Paste another to replace the stored one; empty keeps it."
 
     def clean_allowed_hosts(self) -> list[str]:
         """Return them as a list."""
@@ -206,8 +212,8 @@ class ToolSourceAdmin(HistoryAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
-        in_list = request.resolver_match and str(request.resolver_match.url_name).endswith("changelist")  # fmt: skip
-        return rows.defer("document") if in_list else rows
+        rows = rows.defer("document")
+        return rows
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         """Offer credentials and tests once there is a source that they can be of."""
@@ -230,6 +236,8 @@ class ToolSourceAdmin(HistoryAdmin):
         stated = {k: v for k, v in values.items() if k not in ("tenant", "accept_all")}
         stated["settings"] = stated["settings"] or {}
         if row is not None:
+            if not stated["document"]:
+                del stated["document"]
             return source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
         return source_create(
             tenant=tenant, actor=actor, accept_all=values.get("accept_all", False), **stated
