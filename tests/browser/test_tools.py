@@ -27,7 +27,7 @@ def test_member_finds_a_tool_and_tries_it(portal: Portal) -> None:
     page.get_by_role("button", name="Check permission only").click()
     expect(page.get_by_text("This call would run.")).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".outcome").get_by_text("42")).to_be_visible()
+    expect(page.locator(".outcome").get_by_text("42", exact=True)).to_be_visible()
     page.get_by_role("button", name="JSON", exact=True).click()
     expect(page.get_by_label("Arguments as JSON")).to_have_value('{\n  "expression": "6*7"\n}')
 
@@ -36,7 +36,7 @@ def test_list_of_a_call_grows_and_shrinks(portal: Portal) -> None:
     page = portal.page
     portal.open("tools/catalog/search_documents/")
     page.get_by_role("button", name="Add to collections").click()
-    page.get_by_label("collections 1").fill("First")
+    page.get_by_label("collections 1", exact=True).fill("First")
     page.get_by_role("button", name="Add to collections").click()
     page.get_by_label("collections 2", exact=True).fill("Second")
     page.get_by_role("button", name="Remove collections 1").click()
