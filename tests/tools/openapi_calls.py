@@ -43,7 +43,7 @@ def call(
     tools = Toolset(KIND.make(source, [version]))
 
     async def in_db(function: Callable[..., Any], *args: Any) -> Any:
-        return list(secrets)
+        return source, list(secrets)
 
     async def run() -> ToolResult:
         prepared = call_prepare(ToolCall("1", found.name, dict(arguments or {})), tools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import time
@@ -17,6 +18,9 @@ from pytest_socket import socket_allow_hosts
 
 from apps.tools import services
 from apps.tools.models import ToolSource, ToolVersion
+from apps.tools.sources import IN_DB
+from apps.tools.sources.making import source_tools
+from jobs.blocking import BlockingThreads
 from jobs.models import Job
 from jobs.runner import run_here
 from tenancy.actors import Actor
@@ -27,6 +31,9 @@ from tests.permissions.test_matrix import assert_error, key_client, signed_in
 from tests.permissions.world import Side
 from tests.tools.http_server import ApiServer, Sent, api_serving
 from tests.tools.openapi_documents import large_document
+from toolloop.messages import ToolCall, ToolResult
+from toolloop.tools import Tool, ToolContext, Toolset
+from toolloop.tools.runtime import Prepared, call_prepare, call_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canary-5d1e77aa-never-to-be-seen"
@@ -269,6 +276,40 @@ def _admin(side: Side) -> str:
     names = ("toolsource", "toolversion", "toolcredential", "contracttest")
     pages = [client.get(f"/admin/tools/{name}/", follow=True) for name in names]
     return "\n".join(page.content.decode() for page in pages)
+
+
+def test_run_that_holds_an_old_source_calls_the_present_one(
+    side: Side, client: Client, api: ApiServer
+) -> None:
+    """Otherwise a secret that was entered for the new address would go to the old one."""
+    made = send(client, "post", "", 201, kind="openapi", name="lamps", document=json.dumps(document(api)))  # fmt: skip
+    work(side.tenant.pk)
+    with tenant_scope(side.tenant.pk):
+        version = ToolVersion.objects.select_related("source").get()
+    (held,) = source_tools(version.source, [version])
+    with api_serving("127.0.0.2") as moved:
+        send(client, "patch", f"/{made['id']}", url=moved.url)
+        send(client, "put", f"/{made['id']}/credentials", placement="bearer", secret=CANARY)
+        assert not _called(side, held).is_error
+        assert moved.seen[0].headers["authorization"] == f"Bearer {CANARY}"
+    send(client, "patch", f"/{made['id']}", is_enabled=False)
+    assert "switched off" in _called(side, held).content
+    assert api.seen == []
+
+
+def _called(side: Side, tool: Tool) -> ToolResult:
+    threads = BlockingThreads()
+
+    async def in_db(function: Any, *args: Any) -> Any:
+        return await threads.run(lambda: function(*args))
+
+    prepared = call_prepare(ToolCall("1", tool.name, {"id": 1}), Toolset([tool]))
+    assert isinstance(prepared, Prepared)
+    try:
+        with tenant_scope(side.tenant.pk):
+            return asyncio.run(call_run(prepared, ToolContext({IN_DB: in_db}), timeout_s=10))
+    finally:
+        threads.close()
 
 
 def test_export_of_a_workspace_has_no_secret(side: Side, client: Client, api: ApiServer) -> None:

@@ -19,7 +19,7 @@ from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.sources.base import IN_DB, FoundTool, SourceError, SourceKind
 from apps.tools.sources.http import Hider, policy
 from apps.tools.sources.mcp_sessions import CALL_SECONDS, command_refused, server_make, session
-from apps.tools.sources.secrets import SourceSecret, secrets_read
+from apps.tools.sources.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.sources.version_tool import version_tool
 from basics.errors import Invalid
 from basics.net_guard import AddressRefused, url_check
@@ -137,7 +137,7 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
         context: ToolContext = arguments.pop(_CONTEXT)
         hide = Hider(())
         try:
-            now, secrets = await context.data[IN_DB](_source_now, source.tenant_id, source.pk)
+            now, secrets = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
             hide = Hider(secrets)
             async with session(now, secrets) as server:
                 output: ToolOutput = await _accepted(server, now, version).function(**arguments)
@@ -151,15 +151,6 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
     return version_tool(
         source, version, call, timeout_s=CALL_SECONDS + 15, context_parameter=_CONTEXT
     )
-
-
-def _source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecret]]:
-    """Return the source as it is at the moment of a call; what was switched off meanwhile is not called."""
-    rows = ToolSource.objects.filter(tenant_id=tenant_id, pk=pk, is_enabled=True).defer("document")
-    source = rows.first()
-    if source is None:
-        raise SourceError("The source of this tool was switched off in this workspace.")
-    return source, secrets_read(tenant_id, pk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from apps.tools.models import ToolCredential
-from apps.tools.sources.base import IN_DB, SourceError
+from apps.tools.models import ToolCredential, ToolSource
+from apps.tools.sources.base import SourceError
 from tenancy import crypto
 from tenancy.crypto import Secret
-
-if TYPE_CHECKING:
-    from toolloop.tools import ToolContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +43,17 @@ def secrets_read(tenant_id: int, source_id: int) -> Sequence[SourceSecret]:
         ) from error
 
 
-async def secrets_of_call(
-    context: ToolContext, tenant_id: int, source_id: int
-) -> Sequence[SourceSecret]:
-    """Return a source's secrets from inside a running tool. Raises SourceError."""
-    found: Sequence[SourceSecret] = await context.data[IN_DB](secrets_read, tenant_id, source_id)
-    return found
+def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecret]]:
+    """Return a source as it is at the moment of a call, with its secrets: a run may hold it as it was long ago.
+
+    Otherwise a secret that was entered for a new address would still be sent to the old one. Call it from inside a tool
+    through ``ToolContext.data[IN_DB]``.
+
+    Raises:
+        SourceError: it was switched off or removed, or a secret cannot be decrypted any more.
+    """
+    rows = ToolSource.objects.filter(tenant_id=tenant_id, pk=pk, is_enabled=True).defer("document")
+    source = rows.first()
+    if source is None:
+        raise SourceError("The source of this tool was switched off in this workspace.")
+    return source, secrets_read(tenant_id, pk)

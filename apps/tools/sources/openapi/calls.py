@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from apps.tools.sources.base import FoundTool, SourceError
+from apps.tools.sources.base import IN_DB, FoundTool, SourceError
 from apps.tools.sources.http import HIDDEN, Answer, RequestFailed, request_send
 from apps.tools.sources.openapi.operations import is_json
 from apps.tools.sources.openapi.parameters import CONTEXT
 from apps.tools.sources.openapi.requests import Unwritable, request_build
-from apps.tools.sources.secrets import secrets_of_call
+from apps.tools.sources.secrets import source_now
+from apps.tools.sources.version_tool import version_tool
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput
 
 if TYPE_CHECKING:
@@ -24,21 +25,8 @@ _TEXTS = ("application/xml", "application/yaml", "application/x-yaml", "applicat
 def tools_make(source: ToolSource, versions: Sequence[ToolVersion]) -> Iterator[Tool]:
     """Give a tool for each version; it reads its secrets and the network when it is called."""
     for version in versions:
-        found = FoundTool.from_json(version.spec)
-        yield Tool(
-            name=found.name,
-            description=found.description,
-            parameters=found.parameters,
-            function=_function(source, found),
-            side_effects=found.side_effects,
-            idempotent=found.idempotent,
-            timeout_s=found.timeout_s,
-            category=found.category,
-            tags=tuple(found.tags),
-            group=source.name,
-            version=str(version.number),
-            context_parameter=CONTEXT,
-        )
+        function = _function(source, FoundTool.from_json(version.spec))
+        yield version_tool(source, version, function, context_parameter=CONTEXT)
 
 
 def _function(source: ToolSource, found: FoundTool) -> Callable[..., Any]:
@@ -53,17 +41,18 @@ async def _call(
     source: ToolSource, found: FoundTool, arguments: Mapping[str, Any], context: ToolContext
 ) -> Any:
     wire = found.wire
+    try:
+        source, secrets = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
+    except SourceError as error:
+        raise ToolError(error.message, severity="fatal") from error
     base = str(wire.get("server") or source.url).rstrip("/")
     if not base:
         raise ToolError("The address of this API is not known: an admin must enter it at the source.", severity="fatal")  # fmt: skip
     try:
         request = request_build(wire, base, arguments)
-        secrets = [] if wire.get("public") else await secrets_of_call(context, source.tenant_id, source.pk)  # fmt: skip
-        answer = await request_send(source, request, secrets)
+        answer = await request_send(source, request, [] if wire.get("public") else secrets)
     except Unwritable as error:
         raise ToolError(str(error)) from error
-    except SourceError as error:
-        raise ToolError(error.message, severity="fatal") from error
     except RequestFailed as error:
         text = str(error)
         if found.side_effects and error.may_have_arrived:
