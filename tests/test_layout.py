@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP = {
-    "apps", "benchmarks", "docs", "platform", "requirements", "static", "templates", "tests",
+    "apps", "benchmarks", "clients", "docs", "platform", "requirements", "static", "templates", "tests",
 }  # fmt: skip
 
 
