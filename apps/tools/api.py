@@ -82,6 +82,8 @@ class ToolsExecuteView(TenantAPIView):
         done = calls_execute(
             tenant=self.tenant, actor=self.actor, calls=calls, collections=values.get("collections"), runner=runner
         )  # fmt: skip
+        if (refusal := done.refusal()) is not None:
+            raise refusal
         return Response(
             {
                 "run": done.run and done.run.pk,

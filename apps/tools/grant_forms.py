@@ -10,8 +10,11 @@ from django import forms
 from django.http import QueryDict
 
 from apps.tools.models import ToolGrant, Toolkit
+from apps.tools.services.grants import MAX_APPROVAL_HOURS
 from apps.tools.subjects import Subjects, subject_parse
 from basics.errors import DomainError
+from runs.deciders import role_label
+from tenancy.models import Role
 
 # Kinds of conditions in the order of the builder: what a person reads, and what the value is.
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -29,6 +32,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "schema": ("all arguments fit the JSON Schema", "schema"),
 }
 MAX_ROWS = 20
+_SHOWN_AT = {"toolkit": "target", "subject_kind": "subject", "approver_kind": "approver"}
 
 
 class GrantForm(forms.Form):
@@ -65,6 +69,19 @@ class GrantForm(forms.Form):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         help_text="In UTC; empty for no end.",
     )
+    approver = forms.ChoiceField(
+        label="Who approves",
+        required=False,
+        help_text="Only for a rule that asks. Somebody else is never who asked.",
+    )
+    approval_hours = forms.IntegerField(
+        label="Hours a call may wait",
+        required=False,
+        min_value=1,
+        max_value=MAX_APPROVAL_HOURS,
+        help_text="Empty takes the server's setting; then the call is rejected.",
+    )
+    needs_reason = forms.BooleanField(label="A rejection must say why", required=False)
     note = forms.CharField(
         required=False, max_length=200, help_text="Why; people see it when the rule decides."
     )
@@ -76,6 +93,11 @@ class GrantForm(forms.Form):
         self.fields["subject"].choices = [  # type: ignore[attr-defined]
             (label, list(group.items())) for label, group in subjects.choices.items() if group
         ]
+        self.fields["approver"].choices = [  # type: ignore[attr-defined]
+            ("self:", "whoever asked"),
+            *((f"role:{role}", f"somebody else: {role_label(role)}") for role in Role.values),
+            *((f"member:{pk}", f"somebody else: {name}") for pk, name in subjects.names.members.items()),
+        ]  # fmt: skip
         self.fields["collection"].choices = [("", "any"), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]  # fmt: skip
 
     def terms(self, toolkits: Mapping[str, int]) -> dict[str, Any]:
@@ -98,13 +120,23 @@ class GrantForm(forms.Form):
             "collection": int(data["collection"]) if data["collection"] else None,
             "expires_at": data["expires_at"],
             "note": data["note"],
+        } | (self._approval() if data["effect"] == ToolGrant.Effect.ASK else {})
+
+    def _approval(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        kind, _, approver = (data["approver"] or "self:").partition(":")
+        return {
+            "approver_kind": kind,
+            "approver": approver,
+            "approval_hours": data["approval_hours"],
+            "needs_reason": data["needs_reason"],
         }
 
     def refuse(self, error: DomainError) -> None:
         """Show what a service refused at the fields that it names."""
         fields = error.data.get("fields", {})
         for name, messages in fields.items():
-            shown = "target" if name == "toolkit" else "subject" if name == "subject_kind" else name
+            shown = _SHOWN_AT.get(name, name)
             self.add_error(shown if shown in self.fields else None, messages)
         if not fields:
             self.add_error(None, error.message)
@@ -112,12 +144,13 @@ class GrantForm(forms.Form):
     @staticmethod
     def initial_of(grant: ToolGrant) -> dict[str, Any]:
         """Return what the form shows of a grant."""
-        names = ("effect", "target_kind", "calls", "expires_at", "note")
+        names = ("effect", "target_kind", "calls", "expires_at", "note", "approval_hours", "needs_reason")  # fmt: skip
         kit: Toolkit | None = grant.toolkit
         return {name: getattr(grant, name) for name in names} | {
             "target": kit.name if kit is not None else grant.target,
             "subject": f"{grant.subject_kind}:{grant.subject}",
             "collection": str(grant.collection_id or ""),
+            "approver": f"{grant.approver_kind}:{grant.approver}",
         }
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.tools.models import ToolGrant
+from runs.deciders import role_label
+from runs.models import ApproverKind
 
 _EFFECT = {
     "allow": "may call",
@@ -55,7 +57,8 @@ def grant_sentence(grant: ToolGrant, names: Names) -> str:
     when = f", if {' and '.join(conditions)}" if conditions else ""
     if grant.subject_kind != ToolGrant.SubjectKind.MEMBER:  # an address stays as it is written
         who = f"{who[:1].upper()}{who[1:]}"
-    return f"{who} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}."
+    may = _EFFECT[grant.effect].replace("somebody", _approver_words(grant, names))
+    return f"{who} {may} {target_words(grant)}{where}{when}."
 
 
 def target_words(grant: ToolGrant) -> str:
@@ -69,6 +72,14 @@ def target_words(grant: ToolGrant) -> str:
         every = grant.target == "*"
         return f"all tools{suffix}" if every else f"the tools named “{grant.target}”{suffix}"
     return f"the tools of the group “{grant.target}”{suffix}"
+
+
+def _approver_words(grant: ToolGrant, names: Names) -> str:
+    if grant.approver_kind == ApproverKind.ROLE:
+        return role_label(grant.approver)
+    if grant.approver_kind == ApproverKind.MEMBER:
+        return names.members.get(grant.approver, f"member {grant.approver} (who has left)")
+    return "somebody"
 
 
 def subject_words(kind: str, subject: str, names: Names) -> str:

@@ -71,6 +71,16 @@ class Executed:
     results: tuple[ToolResult | None, ...]
     waiting: Run | None
 
+    def refusal(self) -> CallsLimited | None:
+        """Return why nothing ran, when every call counts against a limit that is used up."""
+        limited = [r for r in self.results if r is not None and r.error_code == LIMITED]
+        if self.run is None or len(limited) < len(self.results):
+            return None
+        last = max(limited, key=lambda result: result.payload["retry_after"])
+        kept = ("scope", "period", "limit", "remaining", "reset", "retry_after")
+        facts = {key: last.payload[key] for key in kept}
+        return CallsLimited(last.content, facts | {"run": self.run.pk})
+
 
 def calls_execute(
     *,
@@ -99,7 +109,6 @@ def calls_execute(
         Denied: without the right ``tool.run``, or for a key that acts for nobody.
         Invalid: too many calls, or two with one id.
         Missing: a collection is not there for the actor.
-        CallsLimited: every one of them counts against a limit that is used up.
     """
     actor.require("tool.run")
     if actor.user_id is None:
@@ -139,11 +148,6 @@ def calls_execute(
         threads.close()
     _end(run, rows, ended)
     results = tuple(found and found[0] for found in ended)
-    limited = [r for r in results if r is not None and r.error_code == LIMITED]
-    if len(limited) == len(calls):
-        last = max(limited, key=lambda result: result.payload["retry_after"])
-        kept = ("scope", "period", "limit", "remaining", "reset", "retry_after")
-        raise CallsLimited(last.content, {key: last.payload[key] for key in kept} | {"run": run.pk})
     return Executed(run, results, parked)
 
 
