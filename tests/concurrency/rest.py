@@ -14,10 +14,10 @@ from tests.cast import Cast
 _BOUNDARY = "----tests-boundary-7MA4YWxkTrZu0gW"
 
 
-def make_key(cast: Cast) -> str:
-    """Return an API key of the tenant with every scope a key may have."""
+def make_key(cast: Cast, role: str = "owner") -> str:
+    """Return an API key of somebody of the tenant with every scope a key may have."""
     _, key = api_key_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), name="tests", scopes=sorted(KEY_SCOPES)
+        tenant=cast.tenant, actor=cast.actor(role), name="tests", scopes=sorted(KEY_SCOPES)
     )
     return key
 

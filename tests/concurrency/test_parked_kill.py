@@ -6,6 +6,7 @@ import os
 import signal
 from typing import Any
 
+from apps.tools.services import grant_create
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -68,6 +69,42 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     assert {call.status for call in calls} == {"succeeded"}, [(c.name, c.content) for c in calls]
     (program,) = [call for call in calls if call.name == "execute_tools"]
     assert "paid bill 702\nafter 701" in program.content
+
+
+def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(
+    site: Site, cast: Cast
+) -> None:
+    with tenant_scope(cast.tenant.pk):
+        grant_create(
+            tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="pay_bill",
+            approver_kind="role", approver="admin",
+        )  # fmt: skip
+    rest = Rest(site.stack.port, make_key(cast))
+    made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
+    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
+    run_id = asked.json["run_id"]
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, 60, "the run to park")
+    _kill_everything(site)
+    site.stack.start_web()
+
+    (waiting,) = _decisions(rest, run_id)
+    assert (waiting["approver_kind"], waiting["approver"]) == ("role", "admin")
+    path = f"/api/v1/runs/{run_id}/decisions/{waiting['id']}"
+    refused = rest.post(path, {"decision": "approve"})
+    assert (refused.status, refused.json["code"]) == (403, "approver_needed")
+    second = Rest(site.stack.port, make_key(cast, "admin"))
+    inbox = second.get("/api/v1/approvals")
+    assert [row["id"] for row in inbox.json["results"]] == [waiting["id"]]
+    edited = {"decision": "approve", "arguments": {"name": "bill 703"}}
+    assert second.post(path, edited).status == 200
+    assert second.post(path, edited).status == 409
+    site.stack.kill_web()
+    site.stack.start_web()
+    site.stack.start_worker()
+
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, 60, "the run to end")
+    paid = [line for line in site.holds.notices() if line.startswith("paid bill 703")]
+    assert paid == ["paid bill 703"]
 
 
 def _decisions(rest: Rest, run_id: int) -> list[dict[str, Any]]:

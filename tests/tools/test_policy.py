@@ -21,6 +21,7 @@ from apps.tools.policy import (
     glob_matches,
     policy_compile,
 )
+from toolloop.deferred import Approval
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 STRENGTH = {"allow": 1, "ask": 2, "deny": 3}
@@ -214,3 +215,28 @@ def test_offer_is_never_stricter_than_the_calls(grants: list[Grant], call: Any) 
     tool, collection, arguments, subject = call
     if arguments is not None and _effect(grants, call) != "deny":
         assert _effect(grants, (tool, collection, None, subject)) != "deny"
+
+
+SECOND = Approval("role", "admin")
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)], ids=str)
+def test_second_person_wins_over_the_one_who_asked_whichever_rule_is_older(
+    order: tuple[int, int],
+) -> None:
+    own, other = order
+    found = result([grant("ask", own), grant("ask", other, approval=SECOND), grant("allow", 3)])
+    assert (found.effect, found.approval) == ("ask", SECOND)
+    assert result([grant("ask", own), grant("deny", other)]).approval == Approval()
+
+
+def test_strictest_approver_counts_over_several_collections() -> None:
+    rules = [grant("ask", 1, collection_id=1), grant("ask", 2, collection_id=2, approval=SECOND)]
+    policy = policy_compile(rules, now=NOW)
+    for collections in ([1, 2], [2, 1]):
+        assert decide_all(policy, MEMBER, MAIL, collections).approval == SECOND
+
+
+def test_approver_that_is_not_understood_denies() -> None:
+    found = result([grant("ask", 1, approval=Approval("committee", "x")), grant("allow", 2)])
+    assert (found.effect, found.rule) == ("deny", 1)
