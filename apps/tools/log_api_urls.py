@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.tools.log_api import ToolCallsExportView, ToolCallsView, ToolCallView
-from apps.tools.replay_api import CallReplayView, RunReplayView
 from apps.tools.reads_api import ReadsView
+from apps.tools.replay_api import CallReplayView, RunReplayView
 from apps.tools.usage_api import UsageView
 
 urlpatterns = [
