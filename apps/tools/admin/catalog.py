@@ -202,7 +202,7 @@ class MemberInline(TenantScopedInline):
 
     def formfield_for_dbfield(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         if db_field.name == "tool_name":
-            kwargs["widget"] = TOOL_NAME
+            kwargs["widget"] = forms.TextInput(attrs={**TOOL_NAME.attrs, "aria-label": "Tool"})
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
 

@@ -40,6 +40,8 @@ class _RowForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():  # a row of a table has no labels of its own
+            field.widget.attrs.setdefault("aria-label", field.label or name.replace("_", " "))
         for name in self.kept if self.instance.pk else ():
             self.fields[name].disabled = True
 
