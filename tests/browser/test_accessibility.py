@@ -159,6 +159,9 @@ def test_pages_pass_axe_and_fit_the_window(
     for name, path in {
         "admin": "/admin/",
         "admin-list": reverse("admin:collections_document_changelist"),
+        "admin-matrix": reverse("admin:tools_matrix"),
+        "admin-files": reverse("admin:tools_exchange"),
+        "admin-check": reverse("admin:collections_check"),
     }.items():
         owner.goto(path)
         examine(owner, name, look, problems)
