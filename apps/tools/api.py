@@ -67,6 +67,7 @@ class ToolsExecuteView(TenantAPIView):
     """Calls of tools."""
 
     actions = {"POST": "tool.run"}
+    waits = True
 
     @extend_schema(operation_id="tools_execute", tags=["tools"], parameters=[SystemQuery], request=ExecuteInput, responses=ExecuteOutput)  # fmt: skip
     def post(self, request: Request) -> Response:

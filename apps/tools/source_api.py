@@ -131,6 +131,7 @@ class VersionsAcceptView(TenantAPIView):
     """Versions that become current."""
 
     actions = {"POST": _RIGHT}
+    waits = True  # their contract tests make real calls
 
     @extend_schema(operation_id="tool_versions_accept", tags=["tool sources"], request=AcceptInput, responses=VersionOutput(many=True))  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
@@ -227,6 +228,7 @@ class ContractTestRunView(TenantAPIView):
     """A run of a contract test."""
 
     actions = {"POST": _RIGHT}
+    waits = True
 
     @extend_schema(operation_id="contract_tests_run", tags=["tool sources"], request=RunInput, responses=ContractTestOutput)  # fmt: skip
     def post(self, request: Request, pk: int, test_pk: int) -> Response:

@@ -8,6 +8,8 @@ rolled back and frees its key.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -99,6 +101,23 @@ class IdempotentWrite:
             raise KeyReused
         body = crypto.decrypt(row.body_encrypted, tenant_id=self.tenant.pk, purpose=_PURPOSE)
         return Answer(row.status, body.reveal())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the key without a transaction, for a write whose work must be seen while it goes on.
+
+        Raises:
+            KeyInUse: somebody else holds it.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [self._lock()])
+            if not cursor.fetchone()[0]:
+                raise KeyInUse
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:  # a lost connection has let it go already
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [self._lock()])
 
     def store(self, answer: Answer) -> None:
         """Keep the answer, in the transaction of the write."""

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.collections import services as collection_services
 from apps.collections.models import Collection, Document
+from apps.tools.services.calls import Executed
 from tenancy.actors import Actor
 from tenancy.idempotency import IdempotentWrite, KeyInUse, answers_expire, caller_of
 from tenancy.models import ApiKey, AuditEvent, IdempotentAnswer, Tenant
@@ -25,7 +26,7 @@ from tests.permissions.test_matrix import assert_error, key_client, signed_in, u
 from tests.permissions.world import Side
 from web.drf import idempotency
 
-WRITES = [r for r in API if r.method in idempotency.WRITES]
+WRITES = [r for r in API if r.method in idempotency.WRITES and r.ok < 400]
 LIST = "/api/v1/collections"
 JSON = "application/json"
 
@@ -216,6 +217,40 @@ def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.Mon
     assert again.content == answers[0].content
     assert again["Idempotent-Replayed"] == "true"
     assert names(side) == ["New"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_write_that_waits_for_others_holds_its_key_and_no_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """What it has written must be seen by those it waits for."""
+    side = Side()
+    client = key_client(side, sorted(KEY_SCOPES))
+    seen: list[tuple[bool, int]] = []
+
+    def send() -> Any:
+        call = {"id": "1", "function": {"name": "calculate", "arguments": "{}"}}
+        headers = {"Idempotency-Key": "k-1"}
+        return client.post("/api/v1/tools/execute", {"tool_calls": [call]}, JSON, headers=headers)
+
+    def work(**given: Any) -> Executed:
+        beside: list[int] = []
+
+        def again() -> None:
+            beside.append(send().status_code)
+            connections.close_all()
+
+        thread = threading.Thread(target=again)
+        thread.start()
+        thread.join(20)
+        seen.append((connection.in_atomic_block, beside[0]))
+        return Executed(None, (None,), None)
+
+    monkeypatch.setattr("apps.tools.api.calls_execute", work)
+    first, again = send(), send()
+    assert (first.status_code, again.content) == (200, first.content)
+    assert again["Idempotent-Replayed"] == "true"
+    assert seen == [(False, 409)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -41,6 +41,7 @@ class ChatCompletionsView(OpenAIView):
     """Chat completions."""
 
     actions = {"POST": "conversation.write"}
+    waits = True
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     # The stream is left out of the schema: whoever wants it uses a client of OpenAI's, which knows its chunks.

@@ -60,10 +60,16 @@ def repeatable(
     tenant: Tenant,
     actor: Actor,
     uploads: HashingUploadHandler,
+    waits: bool = False,
 ) -> Handler:
     """Return the handler of a write such that a repetition with the same key gets the first answer.
 
     Only what succeeded is kept: a refusal changed nothing, so that its repetition is simply tried again.
+
+    Args:
+        waits: the handler waits for work that others do (a worker, a tool), which must see what it has written: it runs
+            outside of a transaction. Should the server die between the work and its answer, a repetition works anew.
+            A stream is not kept.
     """
 
     def answer(request: Request, *args: Any, **kwargs: Any) -> Any:
@@ -74,20 +80,37 @@ def repeatable(
             key=_key(request),
             fingerprint=_fingerprint(request, uploads),
         )
+        if waits:
+            with write.held():
+                with transaction.atomic():
+                    found = write.begin()
+                if found is not None:
+                    return _replayed(found)
+                response = handler(request, *args, **kwargs)
+                with transaction.atomic():
+                    _keep(write, response)
+            return response
         with transaction.atomic():
             found = write.begin()
             if found is not None:
-                data = json.loads(found.body) if found.body else None
-                return Response(data, status=found.status, headers={REPLAYED: "true"})
+                return _replayed(found)
             response = handler(request, *args, **kwargs)
-            if response.status_code < 400:
-                body = (
-                    "" if response.data is None else JSONRenderer().render(response.data).decode()
-                )
-                write.store(Answer(response.status_code, body))
+            _keep(write, response)
         return response
 
     return answer
+
+
+def _replayed(found: Answer) -> Response:
+    data = json.loads(found.body) if found.body else None
+    return Response(data, status=found.status, headers={REPLAYED: "true"})
+
+
+def _keep(write: IdempotentWrite, response: Any) -> None:
+    if response.status_code >= 400 or response.streaming:
+        return
+    body = "" if response.data is None else JSONRenderer().render(response.data).decode()
+    write.store(Answer(response.status_code, body))
 
 
 def _key(request: Request) -> str:

@@ -28,6 +28,8 @@ class TenantAPIView(APIView):
     """
 
     actions: ClassVar[Mapping[str, str]] = {}
+    waits: ClassVar[bool] = False
+    """Its writes wait for work that others do; see ``web.drf.idempotency.repeatable``."""
     pagination_class: ClassVar[type[Pagination] | None] = None
     _rate: RateState | None = None
 
@@ -59,7 +61,11 @@ class TenantAPIView(APIView):
         handler = getattr(self, name, None)
         if self._uploads is not None and handler is not None:
             wrapped = repeatable(
-                handler, tenant=self.tenant, actor=self.actor, uploads=self._uploads
+                handler,
+                tenant=self.tenant,
+                actor=self.actor,
+                uploads=self._uploads,
+                waits=self.waits,
             )
             setattr(self, name, wrapped)  # of this request's view alone: what dispatch calls next
 
