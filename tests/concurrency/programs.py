@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runs.sandbox import code_mode_for
 from tests.concurrency.holds import FOLDER, NOTICES
+from toolloop.deferred import Approval
 from toolloop.tools import tool
+from toolloop.tools.tool import Verdict
 
 MODEL = "fake-search1-use_execute_tools"
 PROGRAM = "write_note('before 701')\nprint(pay_bill('bill 701'))\nprint(write_note('after 701'))"
@@ -25,7 +28,7 @@ def install() -> None:
 
     async def with_programs(ctx: Any, run: Any, *, toolset: Any, **rest: Any) -> Any:
         if run.model.endswith(MODEL):
-            toolset = code_mode_for(run, [write_note, pay_bill]).toolset()
+            toolset = code_mode_for(run, [write_note, pay_bill, pay_invoice]).toolset()
         return await execute(ctx, run, toolset=toolset, **rest)
 
     setattr(tasks, name, with_programs)
@@ -49,6 +52,24 @@ async def pay_bill(name: str) -> str:
         name: which.
     """
     return _act(f"paid {name}")
+
+
+def _by_an_admin(arguments: Any, context: Any) -> Verdict:
+    return Verdict("ask", "a second person looks at invoices", approval=Approval("role", "admin"))
+
+
+async def _pay_invoice(name: str) -> str:
+    """Pay an invoice, when an admin agrees; twice would be a mistake.
+
+    Args:
+        name: which.
+    """
+    return _act(f"paid {name}")
+
+
+pay_invoice = replace(
+    tool(name="pay_invoice", side_effects=True)(_pay_invoice), permit=_by_an_admin
+)
 
 
 def _act(text: str) -> str:

@@ -6,7 +6,6 @@ import os
 import signal
 from typing import Any
 
-from apps.tools.services import grant_create
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -74,14 +73,12 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
 def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(
     site: Site, cast: Cast
 ) -> None:
-    with tenant_scope(cast.tenant.pk):
-        grant_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="pay_bill",
-            approver_kind="role", approver="admin",
-        )  # fmt: skip
     rest = Rest(site.stack.port, make_key(cast))
     made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
-    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
+    asked = rest.post(
+        f"/api/v1/conversations/{made.json['id']}/turns",
+        {"text": PROGRAM.replace("pay_bill", "pay_invoice")},
+    )
     run_id = asked.json["run_id"]
     wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, 60, "the run to park")
     _kill_everything(site)
