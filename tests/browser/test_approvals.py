@@ -106,11 +106,12 @@ def test_pages_pass_axe_and_fit_the_window(
 
 def _limits_and_webhooks(cast: Cast) -> None:
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
-    for calls, values in (
+    limits: tuple[tuple[int, dict[str, Any]], ...] = (
         (40, {"kind": "member", "period": "day"}),
         (12, {"kind": "tenant", "period": "month", "target_kind": "tool", "target": "calculate"}),
         (500, {"kind": "tenant", "period": "minute", "target_kind": "group", "target": "files"}),
-    ):
+    )
+    for calls, values in limits:
         tool_limit_set(**who, calls=calls, **values)
     with tenant_scope(cast.tenant.pk):
         for _ in range(12):

@@ -20,7 +20,7 @@ RULES = [
 ]
 
 
-def file(name: str, content: bytes) -> dict[str, Any]:
+def file(name: str, content: bytes) -> Any:
     return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
 
 

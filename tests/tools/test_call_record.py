@@ -105,6 +105,7 @@ def test_direct_call_says_who_how_and_by_which_rule(cast: Cast) -> None:
     ok, refused = rows(cast, done.run)
     assert (ok.decision, ok.rule_id, ok.tool_version, ok.path) == ("allow", rule, "3", "mcp")
     assert (ok.user_id, ok.result_size) == (cast.actor("member").user_id, 1000)
+    assert ok.arguments is not None
     assert ok.arguments["password"] == SECRET
     assert ok.arguments_shown == {"what": "a", "password": MASK}
     assert (refused.decision, refused.rule_id, refused.status) == ("deny", denied.pk, "denied")
@@ -129,8 +130,9 @@ async def test_call_of_a_chat_hides_its_secrets_from_events_and_cards(
     def shown() -> str:
         with tenant_scope(cast.tenant.pk):
             events = list(RunEvent.objects.filter(run=turn.run).values_list("data", flat=True))
-        row.content_shown, row.own_summary = row.content, None
-        return json.dumps(events) + str(tool_cards([row]))
+        card: Any = row
+        card.content_shown, card.own_summary = row.content, None
+        return json.dumps(events) + str(tool_cards([card]))
 
     assert SECRET not in await sync_to_async(shown)()
 

@@ -35,6 +35,7 @@ def fetched(cast: Cast, library: Library, place: int, role: str = "member") -> A
     with tenant_scope(cast.tenant.pk):
         done = calls_execute(tenant=cast.tenant, actor=cast.actor(role), calls=[call])
     (result,) = done.results
+    assert result is not None
     assert not result.is_error, result.content
     return done.run
 
