@@ -9,7 +9,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import PendingDecision, RunEvent, RunStep, ToolCall, UsageRecord
+from runs.models import (
+    ChunkRead,
+    PendingDecision,
+    RunEvent,
+    RunRetention,
+    RunStep,
+    ToolCall,
+    UsageRecord,
+)
 from tenancy.models import User
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -54,6 +62,10 @@ def test_lists_and_pages_open_and_nothing_can_be_changed(cast: Cast, model: type
         UsageRecord.objects.create(
             tenant=cast.tenant, run_id=turn.run_id, kind="turn", provider="p", model="m"
         )
+        ChunkRead.objects.create(
+            tenant=cast.tenant, run_id=turn.run_id, chunk_id=1, document_id=1, document_name="d"
+        )
+        RunRetention.objects.create(tenant=cast.tenant, days=30)
         turn.citations.create(tenant=cast.tenant, number=1, chunk_ref=1, document_name="d")
         pk = model.objects.latest("pk").pk  # type: ignore[attr-defined]
     boss = User.objects.create_superuser("boss@example.org", "secret-password")

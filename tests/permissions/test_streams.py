@@ -66,6 +66,7 @@ async def sides() -> tuple[Side, Side]:
 def test_streams_have_rows():
     assert {r.url for r in STREAMS} == {
         "collections:stream",
+        "tools:approvals-stream",
         "conversations:run-stream",
         "api:runs-events",
     }

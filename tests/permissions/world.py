@@ -139,6 +139,8 @@ class Side:
                 is_row = isinstance(field, models.ForeignKey) and issubclass(target, TenantModel)
                 if is_row and (not field.null or field.name in {"chunk", "document"}):
                     given[field.name] = self._make(target, role)
+            if model._meta.label == "tools.ToolLimit":
+                given["user"] = None  # one of the whole workspace
             if model._meta.label == "collections.ChunkLink":
                 given["target"] = make_row(
                     apps.get_model("collections.Chunk"),
