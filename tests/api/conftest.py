@@ -27,7 +27,7 @@ from apps.conversations.services import conversation_create, turn_stop, turn_sub
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, toolkit_set
 from jobs.models import ACTIVE, Job
-from runs.models import ToolCall
+from runs.models import PendingDecision, ToolCall
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -127,6 +127,10 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
         rows = _facts(cast, first)
         rows["tool-calls"] = ToolCall.objects.create(
             tenant=cast.tenant, run_id=answered.run_id, user_id=cast.owner.user_id, step=0, call_id="c", name="look"
+        ).pk  # fmt: skip
+        rows["approvals"] = PendingDecision.objects.create(
+            tenant=cast.tenant, run_id=answered.run_id, step=0, call_id="c", name="look", kind="approval", status="approved",
+            expires_at=timezone.now(),
         ).pk  # fmt: skip
         source, other = _source(cast), _source(cast, "other")
         rows["tool-grants"] = grant()
