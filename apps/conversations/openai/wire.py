@@ -50,7 +50,7 @@ def messages_read(messages: Sequence[Mapping[str, Any]]) -> Asked:
     names: dict[str, str] = {}
     answers: dict[str, str] = {}
     for index, message in enumerate(messages):
-        where, role = f"messages[{index}]", message["role"]
+        where, role = f"messages[{index}]", message.get("role")
         if role in ("system", "developer"):
             system.append(_text(message.get("content"), where))
         elif role == "user":
@@ -123,7 +123,10 @@ def _image(url: str, where: str) -> Media:
 
 def _turn(message: Mapping[str, Any], where: str) -> Turn:
     calls = []
-    for number, call in enumerate(message.get("tool_calls") or ()):
+    given = message.get("tool_calls") or []
+    if not isinstance(given, list):
+        raise _invalid(f"{where}.tool_calls", "Send a list of calls.")
+    for number, call in enumerate(given):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(call.get("id"), str):
             raise _invalid(f"{where}.tool_calls[{number}]", "A call has an id and a function with name and arguments.")  # fmt: skip

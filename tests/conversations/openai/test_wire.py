@@ -67,13 +67,16 @@ def test_image_is_taken_as_data():
         ([{"role": "system", "content": "x"}], "messages"),
         ([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}], "messages"),
         ([{"role": "wizard", "content": "x"}], "messages[0].role"),
+        ([{}], "messages[0].role"),
+        ([{"role": {}}], "messages[0].role"),
+        ([{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": 5}], "messages[1].tool_calls"),
         ([{"role": "tool", "tool_call_id": "a", "content": "x"}], "messages[0]"),
         ([{"role": "user", "content": 3}], "messages[0].content"),
         ([{"role": "user", "content": [3]}], "messages[0].content[0]"),
         ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://169.254.169.254/x"}}]}], "messages[0].content[0]"),
         ([{"role": "user", "content": "x"}, {"role": "assistant", "tool_calls": [{}]}], "messages[1].tool_calls[0]"),
     ],
-    ids=["none", "system", "assistant", "role", "orphan", "number", "part", "address", "call"],
+    ids=["none", "system", "assistant", "role", "no role", "odd role", "no list", "orphan", "number", "part", "address", "call"],
 )  # fmt: skip
 def test_message_that_cannot_be_used_is_refused_with_its_place(messages, place):
     with pytest.raises(Invalid) as refused:
