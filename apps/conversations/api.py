@@ -231,7 +231,20 @@ class EventStreamRenderer(JSONRenderer):
     format = "sse"
 
 
-class RunEventsView(TenantAPIView):
+class StreamingAPIView(TenantAPIView):
+    """Base of views that may answer with a stream of events."""
+
+    renderer_classes = [JSONRenderer, EventStreamRenderer]
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Name an error what it is: JSON, whatever the client hoped for."""
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if isinstance(final, Response):
+            final.content_type = JSONRenderer.media_type
+        return final
+
+
+class RunEventsView(StreamingAPIView):
     """Events of a run, as they happen."""
 
     actions = {"GET": "run.read"}
@@ -262,13 +275,6 @@ class RunEventsView(TenantAPIView):
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
-
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Name an error what it is: JSON, whatever the client hoped for."""
-        final = super().finalize_response(request, response, *args, **kwargs)
-        if isinstance(final, Response):
-            final.content_type = JSONRenderer.media_type
-        return final
 
 
 class ModelsView(TenantAPIView):

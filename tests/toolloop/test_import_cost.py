@@ -15,14 +15,15 @@ HEAVY = (
     "openai", "anthropic", "google.genai", "httpx", "httpx2", "django", "rest_framework", "psycopg", "pydantic",
     "jsonschema", "numpy", "aiohttp", "opentelemetry",
 )  # fmt: skip
+MODULES_MOST = 60
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
-import asyncio, json, sys, time
+import asyncio, json, sys
 sys.path.insert(0, sys.argv[1])
-begun = time.process_time()
+before = set(sys.modules)
 __import__(sys.argv[2], fromlist=["x"])
-spent = time.process_time() - begun
-print(json.dumps({"ms": spent * 1000, "loaded": [m for m in sys.argv[3:] if m in sys.modules]}))
+added = sorted(set(sys.modules) - before)
+print(json.dumps({"added": added, "loaded": [m for m in sys.argv[3:] if m in sys.modules]}))
 """
 
 
@@ -47,10 +48,11 @@ def probe(module: str, *unwanted: str) -> dict[str, Any]:
         "toolloop.providers.registry",
     ],
 )
-def test_nothing_heavy_is_loaded_and_import_takes_under_60_ms(module):
-    best = min((probe(module) for _ in range(3)), key=lambda found: found["ms"])
-    assert best["loaded"] == []
-    assert best["ms"] < 60
+def test_nothing_heavy_and_not_many_modules_are_loaded(module):
+    """What a clock says beside other tests is luck: benchmarks/loop_overhead.py measures the time."""
+    found = probe(module)
+    assert found["loaded"] == []
+    assert len(found["added"]) <= MODULES_MOST, found["added"]
 
 
 def test_client_loads_no_sdk_and_no_adapter_before_its_first_run():

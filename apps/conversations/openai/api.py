@@ -5,21 +5,19 @@ from __future__ import annotations
 from asgiref.sync import async_to_sync
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.conversations.api import EventStreamRenderer
+from apps.conversations.api import StreamingAPIView
 from apps.conversations.openai.follow import Followed, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from runs.stream import EVENT_STREAM
-from web.drf.views import TenantAPIView
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}  # fmt: skip
 
 
-class OpenAIView(TenantAPIView):
+class OpenAIView(StreamingAPIView):
     """Base of the compatible views: the same keys, rights and limits as everywhere, and errors that OpenAI's clients read."""
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -42,7 +40,6 @@ class ChatCompletionsView(OpenAIView):
 
     actions = {"POST": "conversation.write"}
     waits = True
-    renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     # The stream is left out of the schema: whoever wants it uses a client of OpenAI's, which knows its chunks.
     @extend_schema(operation_id="chat_completions", tags=["chat completions"], request=ChatCompletionShape, responses={(200, "application/json"): ChatCompletionOutput})  # fmt: skip
