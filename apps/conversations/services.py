@@ -169,9 +169,11 @@ def turn_submit(
             tenant=tenant,
             conversation=row,
             run=run,
+            parent_id=row.head_id,
             index=0 if last is None else last.index + 1,
             client_id=client_id,
         )
+        Conversation.objects.filter(pk=row.pk).update(head=turn)
         Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
         _start(tenant, actor, turn, run)
     turn.asked = text  # what a page needs to show the new turn without reading it back

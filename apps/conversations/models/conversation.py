@@ -1,4 +1,4 @@
-"""Conversations: turns of question and answer, and the citations under each answer."""
+"""Conversations: turns of question and answer, in branches, and the citations under each answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from apps.collections.models import Chunk, Collection, Document
+from apps.conversations.models.assistant import Assistant, AssistantVersion
 from runs.models import Run
 from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
@@ -31,6 +32,24 @@ class Conversation(TenantModel):
         default=True,
         help_text="Every collection, later ones too. A chosen one that is deleted does not widen the search.",
     )
+    assistant = TenantForeignKey(
+        Assistant,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="conversations",
+        help_text="Who answers; its published version at the time of each question.",
+    )
+    head = TenantForeignKey(
+        "conversations.Turn",
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="Last turn of the branch that is shown; the next question follows it.",
+    )
+    forked_from = TenantForeignKey(
+        "conversations.Conversation", db_on_delete=SET_NULL, null=True, related_name="+"
+    )
+    draft = models.TextField(blank=True, help_text="What its owner has typed and not sent.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -63,9 +82,23 @@ class ConversationCollection(TenantModel):
 
 
 class Turn(TenantModel):
-    """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless."""
+    """A question and its run. At most one turn of a conversation is active; ``client_id`` makes a retry harmless.
+
+    Turns form a tree: an edited question and an answer asked for again are siblings, children of the same parent.
+    ``index`` counts them in the order they were asked, over all branches.
+    """
 
     conversation = TenantForeignKey(Conversation, related_name="turns")
+    parent = TenantForeignKey(
+        "conversations.Turn", null=True, related_name="children", help_text="The turn it follows."
+    )
+    assistant_version = TenantForeignKey(
+        AssistantVersion,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="Who answers this question; empty: the model alone.",
+    )
     run = TenantForeignKey(Run, db_on_delete=RESTRICT, related_name="turns")
     index = models.PositiveIntegerField()
     client_id = models.UUIDField()
@@ -103,6 +136,17 @@ class Message(TenantModel):
     turn = TenantForeignKey(Turn, related_name="messages")
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
+    data = models.JSONField(
+        null=True,
+        help_text="The answer as the assistant's output format has it; empty: text alone.",
+    )
+    problem = models.TextField(
+        blank=True, help_text="Why an answer that should have a form is shown as text."
+    )
+    unsupported = models.JSONField(
+        default=list,
+        help_text="Stretches of the text that no cited passage supports: [start, end] in characters.",
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

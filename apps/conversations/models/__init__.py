@@ -1,0 +1,36 @@
+"""Rows of assistants and conversations."""
+
+from apps.conversations.models.around import Attachment, ConversationShare, Feedback, QueuedQuestion
+from apps.conversations.models.assistant import (
+    Assistant,
+    AssistantCollection,
+    AssistantHelper,
+    AssistantVersion,
+    Mode,
+    Output,
+)
+from apps.conversations.models.conversation import (
+    Citation,
+    Conversation,
+    ConversationCollection,
+    Message,
+    Turn,
+)
+
+__all__ = [
+    "Assistant",
+    "AssistantCollection",
+    "AssistantHelper",
+    "AssistantVersion",
+    "Attachment",
+    "Citation",
+    "Conversation",
+    "ConversationCollection",
+    "ConversationShare",
+    "Feedback",
+    "Message",
+    "Mode",
+    "Output",
+    "QueuedQuestion",
+    "Turn",
+]

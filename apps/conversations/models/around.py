@@ -1,0 +1,99 @@
+"""What stands around a conversation: feedback, shares, questions that wait, attached files."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.collections.models import Document
+from apps.conversations.models.conversation import Conversation, Turn
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class Feedback(TenantModel):
+    """What a person thinks of an answer."""
+
+    class Verdict(models.TextChoices):
+        GOOD = "good"
+        BAD = "bad"
+
+    turn = TenantForeignKey(Turn, related_name="feedback")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    verdict = models.CharField(max_length=4, choices=Verdict.choices)
+    reason = models.CharField(max_length=40, blank=True, help_text="One of the offered ones.")
+    comment = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["turn", "user"], name="feedback_one_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} for turn {self.turn_id}"
+
+
+class ConversationShare(TenantModel):
+    """A snapshot of a conversation that members of the workspace can open by its link.
+
+    Sources are shown to each reader as far as they may see them at the time of reading.
+    """
+
+    conversation = TenantForeignKey(Conversation, related_name="shares")
+    key = models.UUIDField(unique=True, help_text="Random; part of the link.")
+    title = models.CharField(max_length=200, blank=True)
+    snapshot = models.JSONField(help_text="Turns as they were: question, answer, citations.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    revoked_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"share of conversation {self.conversation_id}"
+
+
+class QueuedQuestion(TenantModel):
+    """A question that was sent while an answer was being written; it is asked when that has ended."""
+
+    conversation = TenantForeignKey(Conversation, related_name="queued")
+    text = models.TextField()
+    model = models.CharField(max_length=120, blank=True)
+    client_id = models.UUIDField()
+    request = models.JSONField(help_text="Who asks, as a run's request has it.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "client_id"], name="queued_question_client_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"queued question of conversation {self.conversation_id}"
+
+
+class Attachment(TenantModel):
+    """A file given with a question: its whole text when that is small, else a document that is searched."""
+
+    conversation = TenantForeignKey(Conversation, related_name="attachments")
+    turn = TenantForeignKey(
+        Turn,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="attachments",
+        help_text="Empty: not sent yet.",
+    )
+    name = models.CharField(max_length=255)
+    media_type = models.CharField(max_length=100)
+    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
+    text = models.TextField(blank=True, help_text="What the model reads, when it reads all of it.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.name

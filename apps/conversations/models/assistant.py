@@ -1,0 +1,134 @@
+"""Assistants: a mode, a model, collections, a toolkit, a prompt and an output format, under one name and in versions."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.collections.models import Collection
+from apps.tools.models import Toolkit
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class Mode(models.TextChoices):
+    """How an assistant comes to its answer."""
+
+    TOOLS = "tools", "tools (the model calls tools as it sees fit)"
+    QUICK = "quick", "quick (one search, then the answer)"
+    PLANNED = "planned", "planned (a plan, its steps, then the answer)"
+    CODE = "code", "code (the model writes programs that call tools)"
+
+
+class Output(models.TextChoices):
+    """What form an answer has."""
+
+    TEXT = "text"
+    STRUCTURED = "structured", "structured (answer, citations, confidence, follow-up questions)"
+    SCHEMA = "schema", "a JSON Schema of this workspace"
+
+
+class Assistant(TenantModel):
+    """Whom people ask. What it does is in its versions; people talk to the published one."""
+
+    slug = models.SlugField(max_length=60, help_text="Its name in the API.")
+    name = models.CharField(max_length=80)
+    description = models.CharField(max_length=300, blank=True)
+    published = TenantForeignKey(
+        "conversations.AssistantVersion", db_on_delete=SET_NULL, null=True, related_name="+"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(null=True, help_text="Since then nobody can choose it.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "slug"], name="assistant_one_per_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AssistantVersion(TenantModel):
+    """What an assistant is, once and for all: changing it makes the next version."""
+
+    assistant = TenantForeignKey(Assistant, related_name="versions")
+    number = models.PositiveIntegerField()
+    mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.TOOLS)
+    model = models.CharField(max_length=120, help_text="With its routing prefix.")
+    prompt = models.TextField(blank=True, help_text="What the model reads beside our own rules.")
+    searches_all = models.BooleanField(default=True, help_text="Every collection, later ones too.")
+    toolkit = TenantForeignKey(
+        Toolkit,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="Tools it may use, as far as the person who asks may; empty: all of them.",
+    )
+    has_toolkit = models.BooleanField(
+        default=False,
+        help_text="A toolkit was chosen: when it is deleted, no tool is left, not all.",
+    )
+    output = models.CharField(max_length=10, choices=Output.choices, default=Output.TEXT)
+    output_name = models.CharField(max_length=64, blank=True, help_text="Of the schema.")
+    output_schema = models.JSONField(null=True, help_text="JSON Schema of type object.")
+    options = models.JSONField(
+        default=dict, help_text="Settings of the mode; see apps.conversations.assistants."
+    )
+    starters = models.JSONField(default=list, help_text="Questions that a new conversation offers.")
+    note = models.CharField(max_length=200, blank=True, help_text="What has changed.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assistant", "number"], name="assistant_version_number"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(output="schema", output_schema__isnull=False)
+                | ~models.Q(output="schema") & models.Q(output_schema__isnull=True),
+                name="assistant_version_schema",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number} of assistant {self.assistant_id}"
+
+
+class AssistantCollection(TenantModel):
+    """A collection that a version searches."""
+
+    version = TenantForeignKey(AssistantVersion, related_name="scope")
+    collection = TenantForeignKey(Collection, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "collection"], name="assistant_collection_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"collection {self.collection_id} in assistant version {self.version_id}"
+
+
+class AssistantHelper(TenantModel):
+    """Another assistant that a version may ask as a tool."""
+
+    version = TenantForeignKey(AssistantVersion, related_name="helpers")
+    assistant = TenantForeignKey(Assistant, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["version", "assistant"], name="assistant_helper_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"assistant {self.assistant_id} helps version {self.version_id}"
