@@ -1,0 +1,34 @@
+"""Writes of conversations and of what belongs to them."""
+
+from apps.conversations.services.checks import MAX_TEXT, advisory_lock
+from apps.conversations.services.conversations import (
+    RUN_KIND,
+    conversation_create,
+    conversation_delete,
+    conversation_rename,
+    scope_set,
+)
+from apps.conversations.services.turns import (
+    JOB_KIND,
+    call_decide,
+    conversation_ask,
+    turn_retry,
+    turn_stop,
+    turn_submit,
+)
+
+__all__ = [
+    "JOB_KIND",
+    "MAX_TEXT",
+    "RUN_KIND",
+    "advisory_lock",
+    "call_decide",
+    "conversation_ask",
+    "conversation_create",
+    "conversation_delete",
+    "conversation_rename",
+    "scope_set",
+    "turn_retry",
+    "turn_stop",
+    "turn_submit",
+]

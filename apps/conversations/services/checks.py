@@ -1,0 +1,89 @@
+"""What the writes of conversations check and lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import connection
+
+from apps.collections.models import Collection
+from apps.conversations import selectors
+from apps.conversations.models import Conversation, ConversationCollection
+from basics.errors import Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+MAX_TEXT = 32_000
+_TITLE = 80
+
+
+def advisory_lock(name: str) -> None:
+    """Hold a lock of this name until the current transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
+def conversation_locked(actor: Actor, pk: int) -> Conversation:
+    row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise Missing("conversation")
+    return row
+
+
+def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
+    if not pks:
+        return []
+    found = [
+        c for c in selectors.scope_collections(actor=actor, conversation=None) if c.pk in set(pks)
+    ]
+    if len(found) != len(set(pks)):
+        raise Invalid(
+            "unknown_collection",
+            "One of the chosen collections does not exist any more. Choose again.",
+            data={"fields": {"collections": ["Unknown collection."]}},
+        )
+    return found
+
+
+def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Collection]) -> None:
+    ConversationCollection.objects.bulk_create(
+        ConversationCollection(tenant=tenant, conversation=conversation, collection=c)
+        for c in chosen
+    )
+
+
+def model_checked(tenant: Tenant, model: str) -> str:
+    models = selectors.model_list(tenant)
+    if not model:
+        return selectors.model_default(models)
+    if model not in {m.id for m in models}:
+        raise Invalid(
+            "unknown_model",
+            f"The model “{model}” is not available here. Choose one from the list.",
+            data={"fields": {"model": ["Not available."]}},
+        )
+    return model
+
+
+def text_checked(text: str) -> str:
+    text = text.replace("\x00", "").strip()
+    if not text or len(text) > MAX_TEXT:
+        message = f"Write a question of at most {MAX_TEXT:,} characters."
+        raise Invalid("text_invalid", message, data={"fields": {"text": [message]}})
+    return text
+
+
+def title_checked(title: str) -> str:
+    title = " ".join(title.replace("\x00", "").split())
+    if len(title) > 200:
+        message = "A title has at most 200 characters."
+        raise Invalid("title_too_long", message, data={"fields": {"title": [message]}})
+    return title
+
+
+def title_of(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) <= _TITLE:
+        return line
+    cut = line[:_TITLE].rsplit(" ", 1)[0] or line[:_TITLE]
+    return f"{cut}…"

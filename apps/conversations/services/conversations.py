@@ -1,0 +1,119 @@
+"""Writes of conversations: create, name, choose what is searched, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from apps.collections.models import Collection
+from apps.conversations.models import Conversation
+from apps.conversations.services.checks import (
+    collections_checked,
+    conversation_locked,
+    model_checked,
+    scope_write,
+    title_checked,
+)
+from basics.errors import Denied, Invalid
+from runs.models import ACTIVE, Run
+from runs.services import run_stop
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+RUN_KIND = "conversation"
+
+
+def conversation_create(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    collections: Sequence[int] = (),
+    model: str = "",
+    title: str = "",
+) -> Conversation:
+    """Create an empty conversation.
+
+    Args:
+        collections: ids of those to search; none means all, also ones that come later.
+        model: routing name; "" takes the default.
+
+    Raises:
+        Denied: the actor may not, or stands for no person (a key without an owner).
+        Invalid: a collection or the model is unknown.
+    """
+    actor.require("conversation.write")
+    if actor.user_id is None:
+        raise Denied(
+            "person_needed", "A conversation belongs to a person: use a key that acts for one."
+        )
+    chosen = collections_checked(actor, collections)
+    model = model_checked(tenant, model)
+    with transaction.atomic():
+        conversation = Conversation.objects.create(
+            tenant=tenant,
+            user_id=actor.user_id,
+            model=model,
+            title=title_checked(title),
+            searches_all=not chosen,
+        )
+        scope_write(tenant, conversation, chosen)
+        audit_record(tenant=tenant, actor=actor, action="conversation.create", object=conversation)
+    return conversation
+
+
+def conversation_rename(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, title: str
+) -> Conversation:
+    """Give a conversation another title. Raises Invalid for an empty or too long one."""
+    actor.require("conversation.write")
+    title = title_checked(title)
+    if not title:
+        raise Invalid(
+            "title_empty", "Enter a title.", data={"fields": {"title": ["Enter a title."]}}
+        )
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        row.title = title
+        row.save(update_fields=["title"])
+        audit_record(tenant=tenant, actor=actor, action="conversation.rename", object=row)
+    return row
+
+
+def conversation_delete(*, tenant: Tenant, actor: Actor, conversation: Conversation) -> None:
+    """Delete a conversation with its turns and runs; a run under way is stopped."""
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        # Not by way of the turns: a question that was asked again has left runs behind that no turn names.
+        runs = Run.objects.filter(
+            tenant=tenant, user_id=row.user_id, kind=RUN_KIND, request__conversation=row.pk
+        )
+        for run in runs.filter(status__in=ACTIVE):
+            run_stop(tenant=tenant, actor=actor, run=run)
+        audit_record(tenant=tenant, actor=actor, action="conversation.delete", object=row)
+        row.delete()
+        runs.delete()
+
+
+def scope_set(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, collections: Sequence[int]
+) -> list[Collection]:
+    """Choose the collections a conversation searches from the next question on; none means all."""
+    actor.require("conversation.write")
+    chosen = collections_checked(actor, collections)
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        row.scope.all().delete()
+        scope_write(tenant, row, chosen)
+        row.searches_all = not chosen
+        row.save(update_fields=["searches_all"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="conversation.scope",
+            object=row,
+            data={"collections": [c.pk for c in chosen]},
+        )
+    return chosen
