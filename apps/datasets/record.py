@@ -1,0 +1,351 @@
+"""A row of a dataset as a plain value: its parts, its checks, its JSON form and its content hash. Pure.
+
+One value serves generation, review, versions, exports and evaluations. Sources are anchored to documents and characters,
+not to chunks, so that they survive another chunking. JSON is the wire form everywhere; the hash is the SHA-256 of its
+canonical form (sorted keys, no spaces, UTF-8), so that equal rows have equal hashes on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from basics.errors import Invalid
+
+MAX_BYTES = 1_000_000
+"""How long a record's JSON may be. A trace of a hundred tool calls has about a fifth of this."""
+MAX_QUESTION = 20_000
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class RowType(StrEnum):
+    """What kind of question a row asks."""
+
+    FACTUAL = "factual"
+    MULTI_HOP = "multi_hop"
+    COMPARISON = "comparison"
+    HOW_TO = "how_to"
+    CODE = "code"
+    UNANSWERABLE = "unanswerable"
+    ADVERSARIAL = "adversarial"
+    INJECTED = "injected"
+    CONTRADICTORY = "contradictory"
+
+
+class Difficulty(StrEnum):
+    """How hard a question is meant to be."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
+class Split(StrEnum):
+    """Which part of a dataset a row belongs to."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+    TEST = "test"
+
+
+class Behaviour(StrEnum):
+    """What a good answer does."""
+
+    ANSWER = "answer"
+    ABSTAIN = "abstain"
+    REFUSE = "refuse"
+    CITE_ALL = "cite_all"
+
+
+EMPTY_ANSWERS = frozenset({Behaviour.ABSTAIN, Behaviour.REFUSE})
+"""Behaviours whose rows need no reference answer: the right answer is that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the reasoning: a thought, and the tool call it led to.
+
+    Attributes:
+        step: its number, from 1.
+        action: name of the tool, or "" for a step of thought alone.
+        input: the tool's arguments.
+        observation: what the tool answered.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    step: int
+    thought: str = ""
+    action: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    observation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A passage that the answer rests on.
+
+    Attributes:
+        document: the document's name; with ``collection`` it is what a reader outside this installation sees.
+        document_id, chunk_id: rows here; None for a row that came from elsewhere.
+        start, end: characters of the document's text, end exclusive; both 0 where the place is not known.
+        quote: the passage itself.
+        page: its page in the document, from 1.
+        license: of the document, as an SPDX identifier or in words; "" is unknown.
+        url: where the document is from.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    document: str
+    quote: str
+    collection: str = ""
+    document_id: int | None = None
+    chunk_id: int | None = None
+    start: int = 0
+    end: int = 0
+    page: int | None = None
+    license: str = ""
+    url: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return what tells this passage from others: its document and place, or its words where no place is known."""
+        name = f"{self.document_id or ''}|{self.collection}|{self.document}"
+        place = f"{self.start}-{self.end}" if self.end else self.quote
+        return hashlib.sha256(f"{name}|{place}".encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score of a judge.
+
+    Attributes:
+        value: 0 to 1, as shown; None is "unscored", never 0.
+        level: 1 to 5, as the judge gave it.
+        evidence: the words of the answer or source that the judge points to.
+        author: who scored, for example ``judge:six@3`` or ``person:17``.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    value: Annotated[float, Field(ge=0, le=1)] | None
+    level: Annotated[int, Field(ge=1, le=5)] | None = None
+    evidence: str = ""
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call in a trace."""
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a trace.
+
+    Attributes:
+        tool_calls: what an assistant's message asks for.
+        tool_call_id: for role ``tool``: the call that it answers.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the trace could call.
+
+    Attributes:
+        parameters: JSON Schema of its arguments.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of a dataset.
+
+    Attributes:
+        id: the row's name in its dataset; not part of the content hash.
+        answer: the reference answer; may be empty where the right behaviour is to give none.
+        rejected: a worse answer to the same question, for preference pairs.
+        type, difficulty, split: "" where not known.
+        rationale: why the question is worth asking.
+        scores: by judges and people, no name twice.
+        messages: the whole trace, from the question to the answer that is its last message; none where only these two are known.
+        tools: what the trace could call.
+        language: BCP 47 tag; "" is unknown.
+        meta: further facts that a format or a pipeline keeps; JSON values.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    question: str
+    answer: str = ""
+    id: str = ""
+    rejected: str = ""
+    type: RowType | Literal[""] = ""
+    difficulty: Difficulty | Literal[""] = ""
+    expected: Behaviour = Behaviour.ANSWER
+    rationale: str = ""
+    steps: tuple[Step, ...] = ()
+    sources: tuple[Source, ...] = ()
+    scores: tuple[Score, ...] = ()
+    tags: tuple[str, ...] = ()
+    split: Split | Literal[""] = ""
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    language: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content_hash(self) -> str:
+        """Return the SHA-256 (hex) of the canonical JSON of everything but the id."""
+        values = to_values(self)
+        del values["id"]
+        return hashlib.sha256(canonical(values)).hexdigest()
+
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """Return the licences of the sources, sorted, each once; "" stands for an unknown one."""
+        return tuple(sorted({source.license for source in self.sources}))
+
+
+FIELDS = tuple(f.name for f in fields(Record))
+_ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+def canonical(values: Any) -> bytes:
+    """Return JSON values in their one canonical form. Raises ValueError for NaN and infinity."""
+    return json.dumps(
+        values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def to_values(record: Record) -> dict[str, Any]:
+    """Return a record as JSON values, every field present."""
+    values = asdict(record)
+    for name in ("type", "difficulty", "expected", "split"):
+        values[name] = str(values[name])
+    return values
+
+
+def to_json(record: Record) -> str:
+    """Return a record as one line of JSON."""
+    return json.dumps(to_values(record), ensure_ascii=False, allow_nan=False)
+
+
+def from_values(values: Mapping[str, Any]) -> Record:
+    """Return the record of JSON values, checked. Raises Invalid, which names every field that is wrong."""
+    try:
+        text = canonical(dict(values))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _invalid({"row": [f"The row is no JSON: {error}."]}) from error
+    return from_json(text)
+
+
+def from_json(text: str | bytes) -> Record:
+    """Return the record of a JSON object, checked. Raises Invalid, which names every field that is wrong."""
+    if len(text) > MAX_BYTES:
+        raise _invalid({"row": [f"A row has at most {MAX_BYTES:,} bytes of JSON. Shorten it."]})
+    try:
+        record = _ADAPTER.validate_json(text)
+    except ValidationError as error:
+        raise _invalid(_named(error)) from error
+    return check(record)
+
+
+def check(record: Record) -> Record:
+    """Return the record if it keeps the rules of a row. Raises Invalid, which names every field that does not."""
+    problems: dict[str, list[str]] = {}
+    for name, message in _problems(record):
+        problems.setdefault(name, []).append(message)
+    if problems:
+        raise _invalid(problems)
+    return record
+
+
+def _problems(record: Record) -> Iterator[tuple[str, str]]:
+    try:
+        line = to_json(record)
+        size = len(line.encode())
+    except (TypeError, ValueError) as error:
+        yield "row", f"The row cannot be written as JSON in UTF-8: {error}."
+        return
+    if size > MAX_BYTES:
+        yield "row", f"A row has at most {MAX_BYTES:,} bytes of JSON. Shorten it."
+    if "\\u0000" in line:
+        yield "row", "A text has the character NUL, which no database keeps. Remove it."
+    if not record.question.strip():
+        yield "question", "Enter a question."
+    if len(record.question) > MAX_QUESTION:
+        yield "question", f"A question has at most {MAX_QUESTION:,} characters."
+    if not record.answer.strip() and record.expected not in EMPTY_ANSWERS:
+        yield "answer", "Enter an answer, or say that the right behaviour is to give none."
+    for at, step in enumerate(record.steps, start=1):
+        if step.step != at:
+            yield "steps", f"Step {at} has the number {step.step}: steps count from 1."
+    for at, source in enumerate(record.sources, start=1):
+        if not source.quote.strip():
+            yield "sources", f"Source {at} has no quote."
+        if source.start < 0 or source.end < source.start or 0 < source.start == source.end:
+            yield "sources", f"Source {at} ends before it starts."
+        if source.page is not None and source.page < 1:
+            yield "sources", f"Source {at} has the page {source.page}: pages count from 1."
+    names = [score.name for score in record.scores]
+    if len(set(names)) != len(names):
+        yield "scores", "A score stands there twice."
+    if any(not tag.strip() or len(tag) > 60 for tag in record.tags):
+        yield "tags", "A tag has 1 to 60 characters."
+    asked: set[str] = set()
+    for at, message in enumerate(record.messages, start=1):
+        asked.update(call.id for call in message.tool_calls)
+        if message.tool_calls and message.role != "assistant":
+            yield "messages", f"Message {at} asks for a tool, which only the assistant does."
+        if message.role == "tool" and message.tool_call_id not in asked:
+            yield "messages", f"Message {at} answers a call that no message before it asks for."
+
+
+def _named(error: ValidationError) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        place = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
+        head = place[0] if place and place[0] in FIELDS else "row"
+        where = ".".join(place)
+        found.setdefault(head, []).append(f"{where}: {problem['msg']}." if where else f"{problem['msg']}.")  # fmt: skip
+    return found
+
+
+def _invalid(problems: Mapping[str, Sequence[str]]) -> Invalid:
+    first = next(iter(problems.values()))[0]
+    return Invalid("row_invalid", first, data={"fields": dict(problems)})
+
+
+def scored(record: Record, scores: Sequence[Score]) -> Record:
+    """Return the record with these scores, each in the place of an older one of its name."""
+    new = {score.name: score for score in record.scores} | {score.name: score for score in scores}
+    return replace(record, scores=tuple(new.values()))
