@@ -101,7 +101,8 @@ class RunFinished:
         stop: why the last turn ended, normalised (see ``messages.StopReason``).
         limit: name of the field of ``Limits`` that ended the run, "" for none.
         retryable: whether running again from the journal may succeed (failed runs only).
-        data: ``cost_usd`` (None when the price is unknown) and ``notes``, a list of sentences worth showing.
+        data: ``cost_usd`` (None when the price is unknown), ``notes``, a list of sentences worth showing, and
+            ``output_problem`` when a completed answer does not have the form asked for.
         tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
         output: with ``run_loop(output=...)``, the checked value of a completed run.
         pending: when parked, the calls that wait for a decision.

@@ -78,7 +78,8 @@ def run_loop(
         run_blocking: runs the functions of blocking tools off the event loop.
         decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
         output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
-            model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output".
+            model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output", or ends with the
+            text where the form is not ``is_required``.
         tool_choice: for the first turn of the run; the later ones are free, but for "none".
         compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
@@ -164,6 +165,7 @@ class _Run:
         self.carried = ""  # Text of paused turns: the answer goes on in the next one.
         self.deadline: float | None = None  # In the event loop's time.
         self.notes: list[str] = []
+        self.problem = ""  # What is wrong with an answer that is taken all the same.
 
     async def events(
         self, history: Sequence[Message], first_step: int, usage: Usage
@@ -265,6 +267,10 @@ class _Run:
                     yield self._finished("completed", stop=turn.stop, output=value)
                     return
                 if final or self.repairs >= self.limits.max_output_repairs:
+                    if self.output is not None and not self.output.is_required:
+                        self.problem = problem
+                        yield self._finished("completed", stop=turn.stop)
+                        return
                     raise TurnFailed(
                         "invalid_output",
                         f"The answer does not have the form asked for: {problem}",
@@ -343,7 +349,7 @@ class _Run:
             max_output_tokens=reserve.max_output_tokens,
             timeout_s=self.limits.request_timeout_s if end is None else max(0.1, end - now),
         )
-        if self.output is None:
+        if self.output is None or self.output.asked_by_provider:
             return request
         return request_structured(request, self.output, self.profile)
 
@@ -397,6 +403,7 @@ class _Run:
             data={
                 "cost_usd": self.spending.cost_usd,
                 "notes": [*self.spending.notes, *self.calls.notes, *self.notes],
+                **({"output_problem": self.problem} if self.problem else {}),
             },
             step=self.step,
             tools=self.calls.accounts.figures,

@@ -41,12 +41,17 @@ class Output:
         schema: what answers are checked against.
         model: pydantic model the value is made into, None for the JSON value itself.
         wire: what a provider is told.
+        asked_by_provider: the provider itself asks for the form, in the turn that answers (``toolloop.modes``).
+        is_required: an answer that does not fit in the end fails the run; otherwise it stays as text, and
+            ``RunFinished.data["output_problem"]`` says what is wrong with it.
     """
 
     name: str
     schema: Mapping[str, Any]
     model: Any
     wire: ResponseSchema
+    asked_by_provider: bool = False
+    is_required: bool = True
 
     def parse(self, text: str) -> tuple[Any, str]:
         """Read an answer.

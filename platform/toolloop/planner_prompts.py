@@ -61,14 +61,15 @@ def plan_schema(names: Sequence[str], *, strict_names: bool = True) -> dict[str,
 
 def planner_system(request: ModelRequest) -> str:
     """Return the planner's system prompt."""
-    tools = "\n".join(_described(spec) for spec in request.tools)
+    tools = "\n".join(tool_described(spec) for spec in request.tools)
     text = _PLANNER.format(tools=tools, example=request.tools[0].name)
     if request.response_schema is not None:
         text += _ANSWER_FORM.format(json.dumps(request.response_schema.schema, ensure_ascii=False))
     return f"{request.system}\n\n{text}" if request.system else text
 
 
-def _described(spec: ToolSpec) -> str:
+def tool_described(spec: ToolSpec) -> str:
+    """Return a tool in one line, for a model that plans with it."""
     names = ", ".join(spec.parameters.get("properties", {})) or "nothing"
     return f"- {spec.name}: {' '.join(spec.description.split())} Needs to know: {names}."
 

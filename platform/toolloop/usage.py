@@ -19,6 +19,8 @@ _FINAL_OUTPUT = 1024
 _UNKNOWN_OUTPUT_CAP = 32_768
 CACHED = "cached"
 """``Turn.stop_detail`` of an answer that came out of a response cache and cost nothing."""
+BY_RULE = "by_rule"
+"""``Turn.stop_detail`` of a turn that no model was asked for; see ``toolloop.modes``."""
 
 
 ProfileLookup = Callable[[str, str], Profile]
@@ -130,6 +132,8 @@ class Spending:
     def settle(self, usage: Usage, turn: Turn | None = None) -> None:
         """Add what one model call has used; ``turn`` is what came of it, None for nothing."""
         self._reporter.step = self.step
+        if turn is not None and turn.stop_detail == BY_RULE:
+            return
         if turn is not None and turn.stop_detail == CACHED:
             self._reporter.report(Usage(), 0.0, turn, is_cached=True)
             return

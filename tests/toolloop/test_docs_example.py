@@ -77,6 +77,15 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
         (
             8,
             [
+                "plan The plan is noted: 2 steps.",
+                "hts_code 4203.21",
+                "duty 14 %",
+                "Leather gloves (4203.21): 14 %.",
+            ],
+        ),
+        (
+            9,
+            [
                 "invoke_agent c-1",
                 "chat script-1 c-1",
                 "execute_tool calculate c-1",
@@ -96,4 +105,4 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines() == lines
-    assert len(TOOLKIT) == 9
+    assert len(TOOLKIT) == 10
