@@ -14,10 +14,12 @@ _VIEWER = frozenset(
         "run.read",
         "model.read",
         "tool.run",
+        "dataset.read",
     }
 )
-_MEMBER = _VIEWER | {"collection.write", "document.write", "member.read"}
+_MEMBER = _VIEWER | {"collection.write", "document.write", "member.read", "dataset.write"}
 _ADMIN = _MEMBER | {
+    "dataset.delete",
     "collection.delete",
     "member.manage",
     "key.manage",
@@ -50,6 +52,7 @@ KEY_SCOPES: frozenset[str] = _MEMBER | {
     "audit.read",
     "tool.manage",
     "webhook.manage",
+    "dataset.delete",
 }
 # Such a key can give itself every tool. ``noun.*`` does not mean it: who makes one says so.
 _BY_NAME_ALONE = frozenset({"tool.manage"})

@@ -1,0 +1,233 @@
+"""Datasets: rows of question and answer that people review, and immutable versions of them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from runs.models import Run
+from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class QuestionType(models.TextChoices):
+    FACTUAL = "factual", "Factual"
+    MULTI_HOP = "multi_hop", "Multi-hop"
+    COMPARISON = "comparison", "Comparison"
+    HOW_TO = "how_to", "How-to"
+    CODE = "code", "Code"
+    UNANSWERABLE = "unanswerable", "Unanswerable"
+    ADVERSARIAL = "adversarial", "Adversarial"
+    CONTRADICTION = "contradiction", "Contradicting sources"
+    OTHER = "other", "Other"
+
+
+class Difficulty(models.TextChoices):
+    EASY = "easy", "Easy"
+    MEDIUM = "medium", "Medium"
+    HARD = "hard", "Hard"
+
+
+class ExpectedBehaviour(models.TextChoices):
+    """What a good assistant does with the question."""
+
+    ANSWER = "answer", "Answers"
+    ABSTAIN = "abstain", "Says that the sources do not tell"
+    REFUSE = "refuse", "Refuses"
+    CITE_BOTH = "cite_both", "Names both sources that disagree"
+
+
+class RowStatus(models.TextChoices):
+    DRAFT = "draft", "Draft"
+    REVIEW = "review", "In review"
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+
+
+class Split(models.TextChoices):
+    TRAIN = "train", "Train"
+    VALIDATION = "validation", "Validation"
+    TEST = "test", "Test"
+
+
+class Dataset(TenantModel):
+    slug = models.SlugField(max_length=60, help_text="Its name in the API and in files.")
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    needs_two_people = models.BooleanField(
+        default=False, help_text="A row is approved when two people have approved it."
+    )
+    options = models.JSONField(default=dict, help_text="What its checks and exports start from.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "slug"], name="dataset_one_per_slug")
+        ]
+        indexes = [models.Index(fields=["tenant", "-updated_at"], name="dataset_recent")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DatasetRow(TenantModel):
+    """A question with its answer as it is now. ``content_hash`` is of what a version would keep of it.
+
+    The content is ``apps.datasets.content.Content``; that module says what each JSON field holds.
+    """
+
+    dataset = TenantForeignKey(Dataset, related_name="rows", db_index=False)
+    content_hash = models.CharField(max_length=64)
+    question = models.TextField()
+    answer = models.TextField(blank=True)
+    type = models.CharField(
+        max_length=14, choices=QuestionType.choices, default=QuestionType.FACTUAL
+    )
+    difficulty = models.CharField(max_length=6, choices=Difficulty.choices, blank=True)
+    expected = models.CharField(
+        max_length=10, choices=ExpectedBehaviour.choices, default=ExpectedBehaviour.ANSWER
+    )
+    language = models.CharField(max_length=20, blank=True)
+    rationale = models.TextField(blank=True, help_text="Why the question is worth asking.")
+    steps = models.JSONField(
+        default=list, help_text="Reasoning: step, thought, action, input, observation."
+    )
+    sources = models.JSONField(
+        default=list, help_text="Spans: document, version, offsets, quote, chunk."
+    )
+    scores = models.JSONField(
+        default=dict, help_text="Per score: value 0 to 1, level 1 to 5, evidence; and who judged."
+    )
+    quality = models.FloatField(null=True, help_text="Weighted scores, 0 to 1.")
+    extra = models.JSONField(
+        default=dict, help_text="What an import had beside: preferences, messages, labels."
+    )
+    status = models.CharField(max_length=8, choices=RowStatus.choices, default=RowStatus.DRAFT)
+    split = models.CharField(max_length=10, choices=Split.choices, blank=True)
+    tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    lineage = models.JSONField(
+        default=dict, help_text="Where it comes from: job and item, import, conversation, edits."
+    )
+    run = TenantForeignKey(
+        Run, db_on_delete=SET_NULL, null=True, related_name="+", help_text="That answered it."
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "content_hash"], name="dataset_row_once"),
+            models.CheckConstraint(
+                condition=models.Q(status__in=RowStatus.values), name="dataset_row_status_known"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["dataset", "id"], name="dataset_row_order"),
+            models.Index(fields=["dataset", "status", "id"], name="dataset_row_status"),
+            models.Index(fields=["dataset", "type", "id"], name="dataset_row_type"),
+        ]
+
+    def __str__(self) -> str:
+        return self.question[:80]
+
+
+class RowReview(TenantModel):
+    """What a person said about a row as it was then: the two-person rule counts these. Append-only."""
+
+    append_only = True
+
+    class Verdict(models.TextChoices):
+        APPROVE = "approve"
+        REJECT = "reject"
+
+    row = TenantForeignKey(DatasetRow, related_name="reviews")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    verdict = models.CharField(max_length=7, choices=Verdict.choices)
+    note = models.TextField(blank=True)
+    content_hash = models.CharField(max_length=64, help_text="Of the row as it was judged.")
+    at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.verdict} of row {self.row_id}"
+
+
+class RowContent(TenantModel):
+    """The content of a row as a version keeps it, stored once for all versions. Append-only."""
+
+    append_only = True
+
+    dataset = TenantForeignKey(Dataset, related_name="contents", db_index=False)
+    hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical JSON.")
+    data = models.JSONField(help_text="See apps.datasets.content.Content.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["dataset", "hash"], name="row_content_once")]
+
+    def __str__(self) -> str:
+        return self.hash
+
+
+class DatasetVersion(TenantModel):
+    """The rows of a dataset at one moment, for ever: the same number is always the same content. Append-only."""
+
+    append_only = True
+
+    dataset = TenantForeignKey(Dataset, related_name="versions")
+    number = models.PositiveIntegerField()
+    content_hash = models.CharField(
+        max_length=64, help_text="SHA-256 over the rows' hashes and splits, in their order."
+    )
+    row_count = models.PositiveIntegerField()
+    manifest = models.JSONField(
+        default=dict, help_text="Corpus fingerprint, prompts, models, filters, counts."
+    )
+    signature = models.CharField(
+        max_length=64, blank=True, help_text="HMAC-SHA-256 of hash and manifest with our key."
+    )
+    note = models.CharField(max_length=200, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "number"], name="dataset_version_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number} of dataset {self.dataset_id}"
+
+
+class VersionRow(TenantModel):
+    """A row in a version: which content, at which place, in which split. Append-only."""
+
+    append_only = True
+
+    version = TenantForeignKey(DatasetVersion, related_name="members", db_index=False)
+    position = models.PositiveIntegerField()
+    content = TenantForeignKey(RowContent, db_on_delete=RESTRICT, related_name="+")
+    row_ref = models.BigIntegerField(
+        help_text="Id of the row it was made of; differences between versions go by it."
+    )
+    split = models.CharField(max_length=10, choices=Split.choices, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["version", "position"], name="version_row_position"),
+            models.UniqueConstraint(fields=["version", "row_ref"], name="version_row_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"row {self.row_ref} in version {self.version_id}"

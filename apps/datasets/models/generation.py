@@ -1,0 +1,167 @@
+"""Generation as rows: a job, one item for each candidate row, and each call that was paid for."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.datasets.models.dataset import Dataset, DatasetRow, Difficulty, QuestionType
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class GenerationState(models.TextChoices):
+    QUEUED = "queued", "Waiting"
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    STOPPED = "stopped", "Stopped"
+    COMPLETED = "completed", "Completed"
+    FAILED = "failed", "Failed"
+
+
+JOB_ACTIVE = (GenerationState.QUEUED, GenerationState.RUNNING)
+
+
+class GenerationJob(TenantModel):
+    """A request for rows, and how far it is. What it costs stands here only for ended items; see ``job_spend``."""
+
+    dataset = TenantForeignKey(Dataset, related_name="jobs")
+    options = models.JSONField(help_text="See apps.datasets.settings.Settings.")
+    model = models.CharField(max_length=120, help_text="With its routing prefix.")
+    state = models.CharField(
+        max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED
+    )
+    reason = models.CharField(
+        max_length=300, blank=True, help_text="Why it waits or has ended, for people."
+    )
+    actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
+    probe = models.PositiveIntegerField(
+        default=0, help_text="Pause after this many ended items, to estimate the rest; 0: do not."
+    )
+    estimate = models.JSONField(
+        default=dict, help_text="Of the whole: low, middle, high in USD; from how many items."
+    )
+    budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    spent_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, default=0, help_text="Of items that have ended."
+    )
+    wanted = models.PositiveIntegerField(default=0, help_text="Rows asked for.")
+    kept = models.PositiveIntegerField(default=0)
+    dropped = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    shortfall = models.JSONField(
+        default=list, help_text="Quotas that were not met: type, difficulty, missing, why."
+    )
+    manifest = models.JSONField(
+        default=dict, help_text="Corpus fingerprint, collections, prompts, at its start."
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=GenerationState.values),
+                name="generation_job_state_known",
+            )
+        ]
+        indexes = [models.Index(fields=["tenant", "-id"], name="generation_job_newest")]
+
+    def __str__(self) -> str:
+        return f"generation #{self.pk} ({self.state})"
+
+
+class ItemState(models.TextChoices):
+    """What is done next with an item; the last three are ends."""
+
+    QUESTION = "question", "Question"
+    FILTER = "filter", "Filter"
+    ANSWER = "answer", "Answer"
+    SYNTHESIS = "synthesis", "Synthesis"
+    JUDGE = "judge", "Judge"
+    REPAIR = "repair", "Repair"
+    ASSEMBLE = "assemble", "Assembly"
+    KEPT = "kept", "Kept"
+    DROPPED = "dropped", "Dropped"
+    FAILED = "failed", "Failed"
+
+
+ITEM_OPEN = tuple(s for s in ItemState if s not in ("kept", "dropped", "failed"))
+
+
+class GenerationItem(TenantModel):
+    """One candidate for a row of a quota. A slot whose item is dropped gets another one in the next round.
+
+    While ``driver`` names a job's attempt that still runs, the item is that worker's; the lease is the job's.
+    """
+
+    job = TenantForeignKey(GenerationJob, related_name="items", db_index=False)
+    slot = models.PositiveIntegerField()
+    round = models.PositiveSmallIntegerField(default=0)
+    type = models.CharField(max_length=14, choices=QuestionType.choices)
+    difficulty = models.CharField(max_length=6, choices=Difficulty.choices)
+    chunks = ArrayField(models.BigIntegerField(), default=list)
+    state = models.CharField(max_length=9, choices=ItemState.choices, default=ItemState.QUESTION)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it was dropped or failed.")
+    data = models.JSONField(default=dict, help_text="What its stages have found so far.")
+    repairs = models.PositiveSmallIntegerField(default=0)
+    failures = models.PositiveSmallIntegerField(
+        default=0, help_text="Attempts that came to nothing."
+    )
+    not_before = models.DateTimeField(null=True, help_text="When it may be tried again.")
+    driver = models.CharField(max_length=40, blank=True, help_text="Job and attempt that has it.")
+    reserved_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    spent_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    row = TenantForeignKey(DatasetRow, db_on_delete=SET_NULL, null=True, related_name="+")
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["job", "slot", "round"], name="generation_item_once")
+        ]
+        indexes = [
+            models.Index(fields=["job", "state", "id"], name="generation_item_state"),
+            models.Index(fields=["job", "-updated_at"], name="generation_item_latest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"item {self.slot}.{self.round} of generation {self.job_id} ({self.state})"
+
+
+class PaidCall(TenantModel):
+    """A request to a model that was answered. Written before anything depends on the answer, read instead of asking
+    again. Append-only.
+    """
+
+    append_only = True
+
+    job = TenantForeignKey(GenerationJob, related_name="paid_calls", db_index=False)
+    item = TenantForeignKey(GenerationItem, related_name="paid_calls", db_index=False)
+    stage = models.CharField(max_length=9, choices=ItemState.choices)
+    attempt = models.PositiveSmallIntegerField(help_text="0, or which repair it belongs to.")
+    step = models.PositiveSmallIntegerField(help_text="Which turn of the stage's loop.")
+    turn = models.JSONField(help_text="The model's turn as the loop keeps it.")
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    cost_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+    )
+    duration_ms = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item", "stage", "attempt", "step"], name="paid_call_once"
+            )
+        ]
+        indexes = [models.Index(fields=["job", "stage"], name="paid_call_stage")]
+
+    def __str__(self) -> str:
+        return f"{self.stage} {self.attempt}.{self.step} of item {self.item_id}"

@@ -1,0 +1,178 @@
+"""Reads of datasets, rows, versions and generation jobs; each starts from what the actor may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+
+from apps.datasets.content import Content
+from apps.datasets.models import (
+    Dataset,
+    DatasetRow,
+    DatasetVersion,
+    GenerationJob,
+    RowStatus,
+    VersionRow,
+)
+from basics.errors import Missing
+from tenancy.actors import Actor
+
+
+def dataset_list(*, actor: Actor) -> QuerySet[Dataset]:
+    """Return the workspace's datasets, latest change first, each with ``row_total``, ``approved_total`` and ``latest``.
+
+    ``latest`` is the number of the newest version, None without one.
+    """
+    actor.require("dataset.read")
+    counts = DatasetRow.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset")
+    newest = DatasetVersion.objects.filter(dataset=OuterRef("pk")).order_by("-number")
+    rows = (
+        Dataset.objects.visible_to(actor)
+        .annotate(
+            row_total=Subquery(counts.annotate(n=Count("pk")).values("n")),
+            approved_total=Subquery(
+                counts.annotate(n=Count("pk", filter=Q(status=RowStatus.APPROVED))).values("n")
+            ),
+            latest=Subquery(newest.values("number")[:1]),
+        )
+        .order_by("-updated_at", "-pk")
+    )
+    return cast("QuerySet[Dataset]", rows)
+
+
+def dataset_get(*, actor: Actor, slug: str = "", pk: int | None = None) -> Dataset:
+    """Return one dataset by its slug or id, with its counts. Raises Missing."""
+    wanted = Q(pk=pk) if pk is not None else Q(slug=slug)
+    dataset = dataset_list(actor=actor).filter(wanted).first()
+    if dataset is None:
+        raise Missing("dataset")
+    return dataset
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Which rows of a dataset; "" does not filter.
+
+    Attributes:
+        text: words that stand in the question or the answer.
+        source: name of a document among the sources.
+    """
+
+    status: str = ""
+    type: str = ""
+    difficulty: str = ""
+    split: str = ""
+    tag: str = ""
+    text: str = ""
+    source: str = ""
+
+
+def row_list(
+    *, actor: Actor, dataset: Dataset, only: RowFilter | None = None
+) -> QuerySet[DatasetRow]:
+    """Return a dataset's rows in the order they came."""
+    actor.require("dataset.read")
+    rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
+    only = only or RowFilter()
+    for name in ("status", "type", "difficulty", "split"):
+        if value := getattr(only, name):
+            rows = rows.filter(**{name: value})
+    if only.tag:
+        rows = rows.filter(tags__contains=[only.tag])
+    for word in only.text.split():
+        rows = rows.filter(Q(question__icontains=word) | Q(answer__icontains=word))
+    if only.source:
+        rows = rows.filter(sources__contains=[{"document": only.source}])
+    return rows.order_by("pk")
+
+
+def row_get(*, actor: Actor, dataset: Dataset, pk: int) -> DatasetRow:
+    """Return one row. Raises Missing."""
+    row = row_list(actor=actor, dataset=dataset).filter(pk=pk).first()
+    if row is None:
+        raise Missing("row")
+    return row
+
+
+def version_list(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetVersion]:
+    """Return a dataset's versions, newest first."""
+    actor.require("dataset.read")
+    rows: QuerySet[DatasetVersion] = DatasetVersion.objects.visible_to(actor).filter(
+        dataset=dataset
+    )
+    return rows.order_by("-number")
+
+
+def version_get(*, actor: Actor, dataset: Dataset, number: int | None = None) -> DatasetVersion:
+    """Return a version by its number, the newest without one. Raises Missing."""
+    rows = version_list(actor=actor, dataset=dataset)
+    version = (rows if number is None else rows.filter(number=number)).first()
+    if version is None:
+        raise Missing("version")
+    return version
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedRow:
+    """A row as a version has it.
+
+    Attributes:
+        ref: the id of the row it was made of; the same row has the same one in every version.
+        content_id: of the stored content; equal in versions where the row did not change.
+    """
+
+    ref: int
+    position: int
+    split: str
+    content_id: int
+    hash: str
+    content: Content
+
+
+def version_rows(
+    *, actor: Actor, version: DatasetVersion, split: str = "", batch: int = 500
+) -> Iterator[PinnedRow]:
+    """Yield a version's rows in their order, a batch at a time, so that memory does not grow with the version."""
+    actor.require("dataset.read")
+    members = VersionRow.objects.visible_to(actor).filter(version=version)
+    if split:
+        members = members.filter(split=split)
+    last = -1
+    while True:
+        page = list(
+            members.filter(position__gt=last).select_related("content").order_by("position")[:batch]
+        )
+        for member in page:
+            yield PinnedRow(
+                member.row_ref,
+                member.position,
+                member.split,
+                member.content_id,
+                member.content.hash,
+                Content.from_json(member.content.data),
+            )
+        if len(page) < batch:
+            return
+        last = page[-1].position
+
+
+def job_list(*, actor: Actor, dataset: Dataset | None = None) -> QuerySet[GenerationJob]:
+    """Return generation jobs, newest first."""
+    actor.require("dataset.read")
+    rows: QuerySet[GenerationJob] = GenerationJob.objects.visible_to(actor).select_related(
+        "dataset"
+    )
+    if dataset is not None:
+        rows = rows.filter(dataset=dataset)
+    return rows.order_by("-pk")
+
+
+def job_get(*, actor: Actor, pk: int) -> GenerationJob:
+    """Return one generation job. Raises Missing."""
+    job = job_list(actor=actor).filter(pk=pk).first()
+    if job is None:
+        raise Missing("generation job")
+    return job

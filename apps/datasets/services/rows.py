@@ -1,0 +1,157 @@
+"""Add and change rows of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from apps.datasets.content import Content, content_columns, content_of
+from apps.datasets.models import Dataset, DatasetRow, RowStatus, Split
+from basics.errors import Conflict, Invalid
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NewRow:
+    """A row to add.
+
+    Attributes:
+        lineage: where it comes from.
+        run_id: the run that answered it.
+    """
+
+    content: Content
+    status: str = RowStatus.DRAFT.value
+    split: str = ""
+    lineage: Mapping[str, Any] = field(default_factory=dict)
+    run_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAdded:
+    """What became of rows: ids of those that are new, and how many were there already (or twice in the list)."""
+
+    created: list[int]
+    duplicates: int
+
+
+def rows_add(
+    *, tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow], source: str
+) -> RowsAdded:
+    """Add rows; one whose content the dataset has already is left out.
+
+    Args:
+        source: what adds them, for the audit trail: ``import``, ``conversation``, ``generation 5``.
+
+    Raises:
+        Invalid: an unknown status or split.
+    """
+    actor.require("dataset.write")
+    for row in rows:
+        if row.status not in RowStatus.values or row.split not in ("", *Split.values):
+            raise Invalid("invalid_row", "A row's status or split is unknown.")
+    created: list[int] = []
+    with transaction.atomic():
+        for start in range(0, len(rows), BATCH):
+            created += rows_insert(tenant, actor, dataset, rows[start : start + BATCH])
+        Dataset.objects.filter(pk=dataset.pk).update(updated_at=Now())
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="dataset.rows_add",
+            object=dataset,
+            data={"source": source, "rows": len(created)},
+        )
+    return RowsAdded(created, len(rows) - len(created))
+
+
+def rows_insert(
+    tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]
+) -> list[int]:
+    """Insert rows whose content is new, in the caller's transaction; returns their ids in order."""
+    new = {row.content.hash: row for row in rows}
+    # Two that insert the same content at once: the constraint keeps one, and the ids are read by who made them.
+    before = set(
+        DatasetRow.objects.filter(dataset=dataset, content_hash__in=new).values_list(
+            "content_hash", flat=True
+        )
+    )
+    DatasetRow.objects.bulk_create(
+        [
+            DatasetRow(
+                tenant=tenant,
+                dataset=dataset,
+                status=row.status,
+                split=row.split,
+                lineage=dict(row.lineage),
+                run_id=row.run_id,
+                created_by_id=actor.user_id,
+                **content_columns(row.content),
+            )
+            for key, row in new.items()
+            if key not in before
+        ],
+        ignore_conflicts=True,
+    )
+    fresh = [key for key in new if key not in before]
+    found = dict(
+        DatasetRow.objects.filter(dataset=dataset, content_hash__in=fresh).values_list(
+            "content_hash", "pk"
+        )
+    )
+    return [found[key] for key in fresh if key in found]
+
+
+def row_update(
+    *, tenant: Tenant, actor: Actor, row: DatasetRow, changes: Mapping[str, Any]
+) -> DatasetRow:
+    """Change a row's content, split or tags. What was approved goes back to review when its content changes.
+
+    Args:
+        changes: fields of ``Content``, or ``split``.
+
+    Raises:
+        Invalid: an unknown field or value.
+        Conflict: ``row_exists``, the dataset has this content already.
+    """
+    actor.require("dataset.write")
+    content_names = set(Content.__slots__)
+    unknown = set(changes) - content_names - {"split"}
+    if unknown:
+        raise Invalid("unknown_field", f"A row has no {', '.join(sorted(unknown))} to change.")
+    split = changes.get("split", row.split)
+    if split not in ("", *Split.values):
+        raise Invalid("invalid_row", f"“{split}” is no split: {', '.join(Split.values)}.")
+    try:
+        with transaction.atomic():
+            locked: DatasetRow = (
+                DatasetRow.objects.visible_to(actor).select_for_update().get(pk=row.pk)
+            )
+            before = content_of(locked)
+            after = Content.from_json(
+                {**before.to_json(), **{k: v for k, v in changes.items() if k in content_names}}
+            )
+            if after.hash != before.hash and locked.status == RowStatus.APPROVED:
+                locked.status = RowStatus.REVIEW
+            for name, value in content_columns(after).items():
+                setattr(locked, name, value)
+            locked.split = split
+            locked.save()
+            audit_record(
+                tenant=tenant,
+                actor=actor,
+                action="dataset_row.update",
+                object=locked,
+                data={"fields": sorted(changes), "before": before.hash, "after": after.hash},
+            )
+    except IntegrityError as error:
+        raise Conflict("row_exists", "The dataset has a row with this content already.") from error
+    return locked
