@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from apps.conversations import selectors, tools
+from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
 from apps.conversations.openai.work import completion_work
@@ -55,6 +56,7 @@ class _Prepared:
     guard: Guard
     toolset: Toolset
     collections: list[int]
+    only: frozenset[int] | None
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -64,7 +66,9 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     if prepared is None:
         return
     run, turn = prepared.run, prepared.turn
-    scope = tools.Scope(prepared.tenant, turn.conversation, run, ctx.in_db, prepared.guard)
+    scope = tools.Scope(
+        prepared.tenant, turn.conversation, run, ctx.in_db, prepared.guard, prepared.only
+    )
     await run_execute(
         ctx,
         run,
@@ -100,7 +104,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         DomainError: the person has left, or the model has no key any more; the run fails with that reason.
     """
     turn = (
-        Turn.objects.select_related("conversation", "run", "tenant")
+        Turn.objects.select_related("conversation", "run", "tenant", "assistant_version")
         .filter(pk=turn_id, run_id=run_id)
         .first()
     )
@@ -108,8 +112,18 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         return None
     run: Run = turn.run
     actor = actor_now(run)
-    collections = selectors.scope_collections(actor=actor, conversation=turn.conversation)
-    guard = guard_for(actor=actor, scope={c.pk: c.name for c in collections})
+    version = turn.assistant_version
+    only = None if version is None else version_collections(version)
+    collections = [
+        c
+        for c in selectors.scope_collections(actor=actor, conversation=turn.conversation)
+        if only is None or c.pk in only
+    ]
+    guard = guard_for(
+        actor=actor,
+        scope={c.pk: c.name for c in collections},
+        tools=None if version is None else version_tools(version),
+    )
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
     return _Prepared(
@@ -117,7 +131,9 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         turn=turn,
         run=run,
         provider=provider,
-        system=tools.system_prompt(c.name for c in collections),
+        system=tools.system_prompt(
+            (c.name for c in collections), "" if version is None else version.prompt
+        ),
         history=history_of(turn),
         guard=guard,
         toolset=run_toolset(
@@ -127,6 +143,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
             loaded=lambda: selectors.tools_loaded(turn),
         ),
         collections=[c.pk for c in collections],
+        only=only,
     )
 
 

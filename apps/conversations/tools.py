@@ -217,11 +217,15 @@ def _edges(actor: Actor, collection: Collection, name: str, relation: str) -> li
     ]  # fmt: skip
 
 
-def system_prompt(collections: Iterable[str]) -> str:
-    """Return the instructions of a conversation that searches these collections (names)."""
+def system_prompt(collections: Iterable[str], prompt: str = "") -> str:
+    """Return the instructions of a conversation that searches these collections (names).
+
+    Args:
+        prompt: the assistant's own, which comes after ours; "" for none.
+    """
     names = ", ".join(f"“{name}”" for name in collections)
     searched = f"The collections are: {names}." if names else "There is no collection yet."
-    return (
+    rules = (
         "You answer questions from the documents of a team. You know them only through your tools, search_documents above all: search "
         f"before you answer, and search again with other words when the passages found do not answer. {searched}\n\n"
         "Cite. Put the id of the passage a statement rests on right behind it, in square brackets: “The duty is 5 % "
@@ -234,3 +238,4 @@ def system_prompt(collections: Iterable[str]) -> str:
         "to do.\n\n"
         "Answer in the user's language, briefly, in Markdown. Quote numbers, codes and names exactly."
     )
+    return f"{rules}\n\n{prompt}" if prompt else rules

@@ -40,6 +40,7 @@ class Guard:
         clock: the time with its offset, for grants that expire meanwhile.
         bundles: all tools there are for this caller; of two with one name the first counts.
         admit: returns what counts the calls of a tool against its limits, None for a tool without any.
+        tools: names of the only tools these calls may be of, as an assistant's toolkit has them; None for all.
     """
 
     def __init__(
@@ -53,11 +54,12 @@ class Guard:
         clock: Callable[[], datetime],
         bundles: Iterable[Bundle] = (),
         admit: Callable[[ToolFacts], AdmitRule | None],
+        tools: Collection[str] | None = None,
     ) -> None:
         self.bundles = tuple(bundles)
         self._policy, self._subject, self._clock = policy, subject, clock
         self._scope, self._entries, self._can = dict(scope), entries, can
-        self._admit = admit
+        self._admit, self._only = admit, tools
         self._facts: dict[str, ToolFacts] = {}
 
     def tools(self, bundles: Iterable[Bundle] | None = None) -> list[Tool]:
@@ -91,6 +93,7 @@ class Guard:
             clock=self._clock,
             bundles=self.bundles,
             admit=self._admit,
+            tools=self._only,
         )
 
     def decision(
@@ -111,6 +114,8 @@ class Guard:
             return Decision("deny", None, f"it needs the right “{missing[0]}”")
         if not self._entry(facts.name).is_enabled:
             return Decision("deny", None, "the tool is switched off in this workspace")
+        if self._only is not None and facts.name not in self._only:
+            return Decision("deny", None, "it is not in the toolkit of this assistant")
         now = self._clock()
         if facts.name not in bundle.filtering or not self._scope:
             return decide_all(self._policy, self._subject, facts, self._scope, arguments, now=now)

@@ -16,8 +16,13 @@ from tenancy.models import Tenant
 from toolloop.tools import Toolset
 
 
-def offer_guard(*, actor: Actor, collections: Sequence[int] | None) -> Guard:
+def offer_guard(
+    *, actor: Actor, collections: Sequence[int] | None, tools: frozenset[str] | None = None
+) -> Guard:
     """Return the guard of calls about some collections, None for all that the actor may read.
+
+    Args:
+        tools: names of the only tools to choose from; None for all.
 
     Raises:
         Missing: a collection is not there for the actor.
@@ -30,7 +35,7 @@ def offer_guard(*, actor: Actor, collections: Sequence[int] | None) -> Guard:
         scope = dict(rows.order_by("pk").values_list("pk", "name"))
     if collections is not None and set(collections) - set(scope):
         raise Missing("collection")
-    return guard_for(actor=actor, scope=scope)
+    return guard_for(actor=actor, scope=scope, tools=tools)
 
 
 def offer_tools(guard: Guard) -> Toolset:

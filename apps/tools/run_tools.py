@@ -19,6 +19,7 @@ from toolloop.tools.specs import spec_tokens
 CODE_MODE = "code_mode"
 """Group by which programs are granted; nobody may run them unless a grant says so."""
 PROGRAMS = Bundle(CODE_MODE, tuple)
+PROGRAM_TOOL = "execute_tools"
 SHOWN_TOOLS, SHOWN_TOKENS = 40, 12_000
 """Up to so many tools of its own, with declarations of so many estimated tokens, are shown to a model at once."""
 LOADED_TOOLS, LOADED_TOKENS = 40, 16_000
@@ -52,7 +53,7 @@ def run_toolset(
         for t in guard.tools(b for b in guard.bundles if b.name not in of_code)
         if t.name not in names
     ]
-    if guard.judge(ToolFacts("execute_tools", CODE_MODE), PROGRAMS).effect != "deny":
+    if guard.judge(ToolFacts(PROGRAM_TOOL, CODE_MODE), PROGRAMS).effect != "deny":
         core += _programs(guard, run, [*core, *rest])
     core += theirs
     if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -60,11 +60,14 @@ def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
     )  # fmt: skip
 
 
-def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
+def guard_for(
+    *, actor: Actor, scope: Mapping[int, str], tools: Collection[str] | None = None
+) -> Guard:
     """Return the policy as it concerns one caller; at most seven queries, however many tools and grants there are.
 
     Args:
         scope: collections that the calls are about: id -> name.
+        tools: names of the only tools to choose from; None for all.
     """
     subject = subject_of(actor)
     entries = ToolEntry.objects.visible_to(actor)
@@ -82,6 +85,7 @@ def guard_for(*, actor: Actor, scope: Mapping[int, str]) -> Guard:
         clock=timezone.now,
         bundles=(*bundle_list(), *tenant_bundles(actor=actor)),
         admit=limits_load(actor=actor, subject=subject).rule,
+        tools=tools,
     )
 
 

@@ -11,13 +11,20 @@ _VIEWER = frozenset(
         "search.run",
         "conversation.read",
         "conversation.write",
+        "assistant.read",
         "run.read",
         "model.read",
         "tool.run",
         "dataset.read",
     }
 )
-_MEMBER = _VIEWER | {"collection.write", "document.write", "member.read", "dataset.write"}
+_MEMBER = _VIEWER | {
+    "collection.write",
+    "document.write",
+    "member.read",
+    "dataset.write",
+    "assistant.write",
+}
 _ADMIN = _MEMBER | {
     "dataset.delete",
     "collection.delete",

@@ -59,7 +59,11 @@ class AssistantVersion(TenantModel):
     assistant = TenantForeignKey(Assistant, related_name="versions")
     number = models.PositiveIntegerField()
     mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.TOOLS)
-    model = models.CharField(max_length=120, help_text="With its routing prefix.")
+    model = models.CharField(
+        max_length=120,
+        blank=True,
+        help_text="With its routing prefix; empty: the workspace's default when a question is asked.",
+    )
     prompt = models.TextField(blank=True, help_text="What the model reads beside our own rules.")
     searches_all = models.BooleanField(default=True, help_text="Every collection, later ones too.")
     toolkit = TenantForeignKey(

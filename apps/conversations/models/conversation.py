@@ -39,6 +39,13 @@ class Conversation(TenantModel):
         related_name="conversations",
         help_text="Who answers; its published version at the time of each question.",
     )
+    pinned_version = TenantForeignKey(
+        AssistantVersion,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="The version that answers in place of the published one, while somebody tries it.",
+    )
     head = TenantForeignKey(
         "conversations.Turn",
         db_on_delete=SET_NULL,

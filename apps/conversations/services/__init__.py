@@ -1,5 +1,14 @@
 """Writes of conversations and of what belongs to them."""
 
+from apps.conversations.services.assistants import (
+    assistant_archive,
+    assistant_create,
+    assistant_rename,
+    assistant_restore,
+    version_create,
+    version_publish,
+    version_unpublish,
+)
 from apps.conversations.services.checks import MAX_TEXT, advisory_lock
 from apps.conversations.services.conversations import (
     RUN_KIND,
@@ -22,6 +31,10 @@ __all__ = [
     "MAX_TEXT",
     "RUN_KIND",
     "advisory_lock",
+    "assistant_archive",
+    "assistant_create",
+    "assistant_rename",
+    "assistant_restore",
     "call_decide",
     "conversation_ask",
     "conversation_create",
@@ -31,4 +44,7 @@ __all__ = [
     "turn_retry",
     "turn_stop",
     "turn_submit",
+    "version_create",
+    "version_publish",
+    "version_unpublish",
 ]

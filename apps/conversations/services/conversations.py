@@ -11,10 +11,10 @@ from apps.conversations.models import Conversation
 from apps.conversations.services.checks import (
     collections_checked,
     conversation_locked,
-    model_checked,
     scope_write,
     title_checked,
 )
+from apps.conversations.services.choosing import answerer_choose
 from basics.errors import Denied, Invalid
 from runs.models import ACTIVE, Run
 from runs.services import run_stop
@@ -32,16 +32,21 @@ def conversation_create(
     collections: Sequence[int] = (),
     model: str = "",
     title: str = "",
+    assistant: str = "",
+    assistant_version: int | None = None,
 ) -> Conversation:
     """Create an empty conversation.
 
     Args:
         collections: ids of those to search; none means all, also ones that come later.
-        model: routing name; "" takes the default.
+        model: routing name; "" takes the default, or the assistant's.
+        assistant: slug of the assistant that answers; "" for the model alone.
+        assistant_version: number of the version to try in place of the published one.
 
     Raises:
         Denied: the actor may not, or stands for no person (a key without an owner).
         Invalid: a collection or the model is unknown.
+        Missing, Conflict: as ``answerer_choose`` says of the assistant.
     """
     actor.require("conversation.write")
     if actor.user_id is None:
@@ -49,15 +54,17 @@ def conversation_create(
             "person_needed", "A conversation belongs to a person: use a key that acts for one."
         )
     chosen = collections_checked(actor, collections)
-    model = model_checked(tenant, model)
+    conversation = Conversation(
+        tenant=tenant,
+        user_id=actor.user_id,
+        title=title_checked(title),
+        searches_all=not chosen,
+    )
+    answerer_choose(
+        tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model
+    )
     with transaction.atomic():
-        conversation = Conversation.objects.create(
-            tenant=tenant,
-            user_id=actor.user_id,
-            model=model,
-            title=title_checked(title),
-            searches_all=not chosen,
-        )
+        conversation.save(force_insert=True)
         scope_write(tenant, conversation, chosen)
         audit_record(tenant=tenant, actor=actor, action="conversation.create", object=conversation)
     return conversation

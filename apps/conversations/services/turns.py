@@ -9,14 +9,14 @@ from django.db import transaction
 from django.db.models import Q, Subquery
 from django.utils import timezone
 
-from apps.conversations.models import Conversation, Message, Turn
+from apps.conversations.models import AssistantVersion, Conversation, Message, Turn
 from apps.conversations.services.checks import (
     advisory_lock,
     conversation_locked,
-    model_checked,
     text_checked,
     title_of,
 )
+from apps.conversations.services.choosing import CHOICE, answerer_choose
 from apps.conversations.services.conversations import RUN_KIND, conversation_create
 from basics.errors import Conflict
 from jobs.services import job_enqueue
@@ -43,15 +43,17 @@ def turn_submit(
     text: str,
     client_id: uuid.UUID,
     model: str = "",
+    assistant: str | None = None,
 ) -> Turn:
     """Ask a question; the answer is written by a job.
 
     Args:
         client_id: made by whoever asks, once per question: sent again, it returns the turn that exists.
         model: routing name; "" takes the conversation's. The conversation keeps it for the next question.
+        assistant: slug of who answers from now on, "" for the model alone; None leaves it as it is.
 
     Raises:
-        Conflict: ``conversation_busy``, the answer to the question before is not finished.
+        Conflict: ``conversation_busy``, the answer to the question before is not finished; the assistant cannot answer.
         Invalid: the text is empty or too long, or the model is unknown.
         Missing: the conversation is not the actor's.
     """
@@ -68,17 +70,17 @@ def turn_submit(
             last = known
         if last is not None and last.is_active:
             raise _busy(last)
-        if model and model != row.model:
-            row.model = model_checked(tenant, model)
+        version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
         row.title = row.title or title_of(text)
         row.updated_at = timezone.now()
-        row.save(update_fields=["model", "title", "updated_at"])
-        run = _run(tenant, actor, row)
+        row.save(update_fields=[*CHOICE, "title", "updated_at"])
+        run = _run(tenant, actor, row, version)
         turn = Turn.objects.create(
             tenant=tenant,
             conversation=row,
             run=run,
             parent_id=row.head_id,
+            assistant_version=version,
             index=0 if last is None else last.index + 1,
             client_id=client_id,
         )
@@ -97,6 +99,8 @@ def conversation_ask(
     client_id: uuid.UUID,
     collections: Sequence[int] = (),
     model: str = "",
+    assistant: str = "",
+    assistant_version: int | None = None,
 ) -> Turn:
     """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
 
@@ -117,8 +121,9 @@ def conversation_ask(
         if known is not None:
             return known
         conversation = conversation_create(
-            tenant=tenant, actor=actor, collections=collections, model=model
-        )
+            tenant=tenant, actor=actor, collections=collections, model=model,
+            assistant=assistant, assistant_version=assistant_version,
+        )  # fmt: skip
         return turn_submit(
             tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
         )
@@ -162,22 +167,24 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
                 "turn_not_retryable",
                 "Only the last question can be asked again, and only when its answer failed or was stopped.",
             )
-        if model and model != conversation.model:
-            conversation.model = model_checked(tenant, model)
+        version = answerer_choose(tenant, actor, conversation, model=model)
         conversation.updated_at = timezone.now()
-        conversation.save(update_fields=["model", "updated_at"])
+        conversation.save(update_fields=[*CHOICE, "updated_at"])
         row.messages.filter(author=Message.Author.ASSISTANT).delete()
         row.citations.all().delete()
-        row.run = _run(tenant, actor, conversation)
+        row.run, row.assistant_version = _run(tenant, actor, conversation, version), version
         row.is_active, row.removed_markers = True, 0
-        row.save(update_fields=["run", "is_active", "removed_markers"])
+        row.save(update_fields=["run", "assistant_version", "is_active", "removed_markers"])
         _start(tenant, actor, row, row.run)
     return row
 
 
-def _run(tenant: Tenant, actor: Actor, conversation: Conversation) -> Run:
+def _run(
+    tenant: Tenant, actor: Actor, conversation: Conversation, version: AssistantVersion | None
+) -> Run:
     facts = {
         "conversation": conversation.pk,
+        "assistant_version": None if version is None else version.pk,
         "actor": actor_facts(actor),
         "path": CallPath.CHAT,
         "request_id": origin.current().request_id,
