@@ -113,8 +113,8 @@ class _Table:
 
     def counts(self, weights: Floats | None) -> Floats:
         amount = self.amount if weights is None else self.amount * weights[self.unit]
-        flat: Floats = np.bincount(self.cell, weights=amount, minlength=self.size**2)
-        return flat.astype(np.float64).reshape(self.size, self.size)
+        flat = np.bincount(self.cell, weights=amount, minlength=self.size**2)
+        return np.asarray(flat, dtype=np.float64).reshape(self.size, self.size)
 
 
 @dataclass(frozen=True, slots=True)
