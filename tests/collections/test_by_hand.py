@@ -1,4 +1,4 @@
-"""REST operations that a made-up request cannot carry out (see NOT_BY_CHANCE of tests/api/test_schema_fuzz.py), done once each."""
+"""REST operations that a made-up request (tests/api/test_schema_fuzz.py) can hardly carry out, done once each."""
 
 from __future__ import annotations
 
