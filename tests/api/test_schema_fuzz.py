@@ -40,7 +40,7 @@ EXAMPLES = 15  # per operation and mode
 # tests/permissions/test_matrix.py shows, row by row.
 REACHED_LEAST = 0.5
 ANSWER_S = 60
-ONLY = os.environ.get("GROUNDWORK_FUZZ_ONLY", "")  # part of a path, while one works on it
+ONLY = os.environ.get("FUZZ_ONLY", "")  # part of a path, while one works on it
 
 
 def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(api: Api) -> None:

@@ -146,12 +146,12 @@ def outcome(name: str, is_waiting: bool) -> str:
     return result
 
 
-EVERY_CELL = bool(os.environ.get("GROUNDWORK_EVERY_CELL"))
+EVERY_CELL = bool(os.environ.get("EVERY_CELL"))
 
 
 def cells(role: str) -> list[tuple[str, tuple[str, ...], str, str]]:
     """Return this role's share of the cells: over the roles each path sees all of them, so CI does not take six minutes
-    for it. With GROUNDWORK_EVERY_CELL=1 every role takes every cell."""
+    for it. With EVERY_CELL=1 every role takes every cell."""
     every = [
         (probe, effects, place, subject)
         for probe, effects, place, subject in itertools.product(PROBES, CELLS, PLACES, SUBJECTS)
