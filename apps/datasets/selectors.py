@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from apps.datasets.content import Content
 from apps.datasets.models import (
     Dataset,
     DatasetRow,
@@ -17,6 +16,7 @@ from apps.datasets.models import (
     RowStatus,
     VersionRow,
 )
+from apps.datasets.record import Record, from_values
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -129,7 +129,7 @@ class PinnedRow:
     split: str
     content_id: int
     hash: str
-    content: Content
+    record: Record
 
 
 def version_rows(
@@ -152,7 +152,7 @@ def version_rows(
                 member.split,
                 member.content_id,
                 member.content.hash,
-                Content.from_json(member.content.data),
+                replace(from_values(member.content.data), id=str(member.row_ref)),
             )
         if len(page) < batch:
             return

@@ -20,8 +20,8 @@ class QuestionType(models.TextChoices):
     CODE = "code", "Code"
     UNANSWERABLE = "unanswerable", "Unanswerable"
     ADVERSARIAL = "adversarial", "Adversarial"
-    CONTRADICTION = "contradiction", "Contradicting sources"
-    OTHER = "other", "Other"
+    INJECTED = "injected", "Injected instructions"
+    CONTRADICTORY = "contradictory", "Contradicting sources"
 
 
 class Difficulty(models.TextChoices):
@@ -36,7 +36,7 @@ class ExpectedBehaviour(models.TextChoices):
     ANSWER = "answer", "Answers"
     ABSTAIN = "abstain", "Says that the sources do not tell"
     REFUSE = "refuse", "Refuses"
-    CITE_BOTH = "cite_both", "Names both sources that disagree"
+    CITE_ALL = "cite_all", "Names all sources that disagree"
 
 
 class RowStatus(models.TextChoices):
@@ -79,7 +79,7 @@ class Dataset(TenantModel):
 class DatasetRow(TenantModel):
     """A question with its answer as it is now. ``content_hash`` is of what a version would keep of it.
 
-    The content is ``apps.datasets.content.Content``; that module says what each JSON field holds.
+    The content is a ``apps.datasets.record.Record``, which says what each JSON field holds; ``columns`` reads and writes it.
     """
 
     dataset = TenantForeignKey(Dataset, related_name="rows", db_index=False)
@@ -87,7 +87,7 @@ class DatasetRow(TenantModel):
     question = models.TextField()
     answer = models.TextField(blank=True)
     type = models.CharField(
-        max_length=14, choices=QuestionType.choices, default=QuestionType.FACTUAL
+        max_length=14, choices=QuestionType.choices, blank=True, help_text="Empty: not known."
     )
     difficulty = models.CharField(max_length=6, choices=Difficulty.choices, blank=True)
     expected = models.CharField(
@@ -98,15 +98,13 @@ class DatasetRow(TenantModel):
     steps = models.JSONField(
         default=list, help_text="Reasoning: step, thought, action, input, observation."
     )
-    sources = models.JSONField(
-        default=list, help_text="Spans: document, version, offsets, quote, chunk."
-    )
+    sources = models.JSONField(default=list, help_text="Passages: document, offsets, quote, chunk.")
     scores = models.JSONField(
-        default=dict, help_text="Per score: value 0 to 1, level 1 to 5, evidence; and who judged."
+        default=list, help_text="Name, value 0 to 1, level 1 to 5, evidence, author."
     )
     quality = models.FloatField(null=True, help_text="Weighted scores, 0 to 1.")
     extra = models.JSONField(
-        default=dict, help_text="What an import had beside: preferences, messages, labels."
+        default=dict, help_text="What few rows have: rejected, messages, tools, meta."
     )
     status = models.CharField(max_length=8, choices=RowStatus.choices, default=RowStatus.DRAFT)
     split = models.CharField(max_length=10, choices=Split.choices, blank=True)
@@ -169,7 +167,7 @@ class RowContent(TenantModel):
 
     dataset = TenantForeignKey(Dataset, related_name="contents", db_index=False)
     hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical JSON.")
-    data = models.JSONField(help_text="See apps.datasets.content.Content.")
+    data = models.JSONField(help_text="See apps.datasets.record.Record.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["dataset", "hash"], name="row_content_once")]
@@ -186,7 +184,7 @@ class DatasetVersion(TenantModel):
     dataset = TenantForeignKey(Dataset, related_name="versions")
     number = models.PositiveIntegerField()
     content_hash = models.CharField(
-        max_length=64, help_text="SHA-256 over the rows' hashes and splits, in their order."
+        max_length=64, help_text="SHA-256 over the rows' hashes, in their order."
     )
     row_count = models.PositiveIntegerField()
     manifest = models.JSONField(

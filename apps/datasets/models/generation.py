@@ -28,7 +28,7 @@ class GenerationJob(TenantModel):
     """A request for rows, and how far it is. What it costs stands here only for ended items; see ``job_spend``."""
 
     dataset = TenantForeignKey(Dataset, related_name="jobs")
-    options = models.JSONField(help_text="See apps.datasets.settings.Settings.")
+    options = models.JSONField(help_text="See apps.datasets.generation.settings.Settings.")
     model = models.CharField(max_length=120, help_text="With its routing prefix.")
     state = models.CharField(
         max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED
@@ -147,6 +147,9 @@ class PaidCall(TenantModel):
     attempt = models.PositiveSmallIntegerField(help_text="0, or which repair it belongs to.")
     step = models.PositiveSmallIntegerField(help_text="Which turn of the stage's loop.")
     turn = models.JSONField(help_text="The model's turn as the loop keeps it.")
+    results = models.JSONField(
+        default=list, help_text="What the tools answered that the turn before had called."
+    )
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
     cost_usd = models.DecimalField(

@@ -9,8 +9,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from apps.datasets.content import Content, content_columns, content_of
-from apps.datasets.models import Dataset, DatasetRow, RowStatus, Split
+from apps.datasets.columns import record_columns, record_of
+from apps.datasets.models import Dataset, DatasetRow, RowStatus
+from apps.datasets.record import FIELDS, Record, from_values, to_values
 from basics.errors import Conflict, Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -28,9 +29,8 @@ class NewRow:
         run_id: the run that answered it.
     """
 
-    content: Content
+    record: Record
     status: str = RowStatus.DRAFT.value
-    split: str = ""
     lineage: Mapping[str, Any] = field(default_factory=dict)
     run_id: int | None = None
 
@@ -52,12 +52,12 @@ def rows_add(
         source: what adds them, for the audit trail: ``import``, ``conversation``, ``generation 5``.
 
     Raises:
-        Invalid: an unknown status or split.
+        Invalid: an unknown status.
     """
     actor.require("dataset.write")
     for row in rows:
-        if row.status not in RowStatus.values or row.split not in ("", *Split.values):
-            raise Invalid("invalid_row", "A row's status or split is unknown.")
+        if row.status not in RowStatus.values:
+            raise Invalid("row_invalid", f"“{row.status}” is no status of a row.")
     created: list[int] = []
     with transaction.atomic():
         for start in range(0, len(rows), BATCH):
@@ -77,7 +77,7 @@ def rows_insert(
     tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]
 ) -> list[int]:
     """Insert rows whose content is new, in the caller's transaction; returns their ids in order."""
-    new = {row.content.hash: row for row in rows}
+    new = {row.record.content_hash: row for row in rows}
     # Two that insert the same content at once: the constraint keeps one, and the ids are read by who made them.
     before = set(
         DatasetRow.objects.filter(dataset=dataset, content_hash__in=new).values_list(
@@ -90,11 +90,10 @@ def rows_insert(
                 tenant=tenant,
                 dataset=dataset,
                 status=row.status,
-                split=row.split,
                 lineage=dict(row.lineage),
                 run_id=row.run_id,
                 created_by_id=actor.user_id,
-                **content_columns(row.content),
+                **record_columns(row.record),
             )
             for key, row in new.items()
             if key not in before
@@ -116,42 +115,40 @@ def row_update(
     """Change a row's content, split or tags. What was approved goes back to review when its content changes.
 
     Args:
-        changes: fields of ``Content``, or ``split``.
+        changes: fields of ``Record`` with their JSON values.
 
     Raises:
         Invalid: an unknown field or value.
         Conflict: ``row_exists``, the dataset has this content already.
     """
     actor.require("dataset.write")
-    content_names = set(Content.__slots__)
-    unknown = set(changes) - content_names - {"split"}
+    unknown = set(changes) - set(FIELDS) | set(changes) & {"id"}
     if unknown:
         raise Invalid("unknown_field", f"A row has no {', '.join(sorted(unknown))} to change.")
-    split = changes.get("split", row.split)
-    if split not in ("", *Split.values):
-        raise Invalid("invalid_row", f"“{split}” is no split: {', '.join(Split.values)}.")
     try:
         with transaction.atomic():
             locked: DatasetRow = (
                 DatasetRow.objects.visible_to(actor).select_for_update().get(pk=row.pk)
             )
-            before = content_of(locked)
-            after = Content.from_json(
-                {**before.to_json(), **{k: v for k, v in changes.items() if k in content_names}}
-            )
-            if after.hash != before.hash and locked.status == RowStatus.APPROVED:
-                locked.status = RowStatus.REVIEW
-            for name, value in content_columns(after).items():
+            before = locked.content_hash
+            after = from_values({**to_values(record_of(locked)), **changes})
+            # A split says where a row is used; nobody need look at the row again for it.
+            if set(changes) - {"split"} and after.content_hash != before:
+                locked.status = _status_after_change(locked.status)
+            for name, value in record_columns(after).items():
                 setattr(locked, name, value)
-            locked.split = split
             locked.save()
             audit_record(
                 tenant=tenant,
                 actor=actor,
                 action="dataset_row.update",
                 object=locked,
-                data={"fields": sorted(changes), "before": before.hash, "after": after.hash},
+                data={"fields": sorted(changes), "before": before, "after": after.content_hash},
             )
     except IntegrityError as error:
         raise Conflict("row_exists", "The dataset has a row with this content already.") from error
     return locked
+
+
+def _status_after_change(status: str) -> str:
+    return RowStatus.REVIEW.value if status == RowStatus.APPROVED else status

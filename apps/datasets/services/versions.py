@@ -12,8 +12,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
-from apps.datasets.content import content_of
+from apps.datasets.columns import record_of
 from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, RowContent, VersionRow
+from apps.datasets.record import to_values
 from apps.datasets.selectors import RowFilter, row_list
 from basics.errors import Conflict
 from tenancy.actors import Actor
@@ -50,8 +51,8 @@ def version_create(
         if not ids:
             raise Conflict("dataset_empty", "There is no such row to put into a version.")
         digest = hashlib.sha256()
-        for _, content_hash, split in ids:
-            digest.update(f"{content_hash}:{split}\n".encode())
+        for _, content_hash, _ in ids:
+            digest.update(f"{content_hash}\n".encode())
         facts = {
             **(manifest or {}),
             "filter": {k: getattr(only, k) for k in RowFilter.__slots__ if getattr(only, k)},
@@ -103,7 +104,7 @@ def _members_write(
                 tenant=tenant,
                 dataset=dataset,
                 hash=row.content_hash,
-                data=content_of(row).to_json(),
+                data=to_values(record_of(row)),
             )
             for row in DatasetRow.objects.filter(pk__in=fresh)
         ]
