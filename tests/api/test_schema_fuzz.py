@@ -85,7 +85,7 @@ def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(
     assert not problems, "\n\n".join(f"{key}\n{text}" for key, text in problems.items())
     labels = {operation.label for operation in operations}
     reached = {label for label in labels if _succeeded(statuses, label)}
-    assert len(reached) >= REACHED_LEAST * len(labels), sorted(labels - reached)
+    assert ONLY or len(reached) >= REACHED_LEAST * len(labels), sorted(labels - reached)
 
 
 def _succeeded(statuses: Counter[tuple[str, int]], label: str) -> bool:
