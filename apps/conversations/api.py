@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from apps.conversations import selectors, services
 from apps.conversations.api_shapes import (
+    BranchesInput,
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
@@ -40,7 +41,8 @@ from web.drf.views import TenantAPIView
 _KEYS = uuid.UUID("6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b11")  # namespace of keys that are no UUIDs
 
 
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+def valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    """Return a request's data in the form of a serializer. Raises ValidationError."""
     serializer = shape(data=data)
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
@@ -61,9 +63,9 @@ class ConversationsView(TenantAPIView):
     @extend_schema(operation_id="conversations_create", tags=["conversations"], request=ConversationInput, responses={201: ConversationOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
         """Create an empty conversation."""
-        values = _valid(ConversationInput, request.data)
+        values = valid(ConversationInput, request.data)
         row = services.conversation_create(tenant=self.tenant, actor=self.actor, **values)
-        return Response(_conversation(self, row.pk), status=status.HTTP_201_CREATED)
+        return Response(conversation_out(self, row.pk), status=status.HTTP_201_CREATED)
 
 
 class ConversationView(TenantAPIView):
@@ -78,13 +80,13 @@ class ConversationView(TenantAPIView):
     @extend_schema(operation_id="conversations_get", tags=["conversations"], responses=ConversationOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return a conversation."""
-        return Response(_conversation(self, pk))
+        return Response(conversation_out(self, pk))
 
     @extend_schema(operation_id="conversations_update", tags=["conversations"], request=ConversationUpdate, responses=ConversationOutput)  # fmt: skip
     def patch(self, request: Request, pk: int) -> Response:
         """Change the title or the collections that are searched."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
-        values = _valid(ConversationUpdate, request.data)
+        values = valid(ConversationUpdate, request.data)
         who: dict[str, Any] = {
             "tenant": self.tenant,
             "actor": self.actor,
@@ -94,7 +96,7 @@ class ConversationView(TenantAPIView):
             services.conversation_rename(**who, title=values["title"])
         if "collections" in values:
             services.scope_set(**who, collections=values["collections"])
-        return Response(_conversation(self, pk))
+        return Response(conversation_out(self, pk))
 
     @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})  # fmt: skip
     def delete(self, request: Request, pk: int) -> Response:
@@ -112,26 +114,30 @@ class TurnsView(TenantAPIView):
     actions = {"GET": "conversation.read", "POST": "conversation.write"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="turns_list", tags=["conversations"], responses=TurnOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="turns_list", tags=["conversations"], responses=TurnOutput(many=True),
+        parameters=[OpenApiParameter("branches", str, enum=["shown", "all"], description="`shown` (the default): the branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`.")],
+    )  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
-        """List turns, newest first."""
+        """List the turns of the branch that is shown, or of all, newest first."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
-        rows = selectors.turn_list(actor=self.actor, conversation=conversation)
+        every = valid(BranchesInput, request.query_params)["branches"] == "all"
+        rows = selectors.turn_list(actor=self.actor, conversation=conversation, all_branches=every)
         return self.paginated(rows, TurnOutput)
 
     @extend_schema(operation_id="turns_create", tags=["conversations"], request=TurnInput, responses={201: TurnOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         """Ask a question; the answer is written in the background, see /runs/{id}/events."""
-        values = _valid(TurnInput, request.data)
+        values = valid(TurnInput, request.data)
         turn = services.turn_submit(
             tenant=self.tenant,
             actor=self.actor,
             conversation=Conversation(pk=pk, tenant=self.tenant),
             text=values["text"],
-            client_id=values.get("client_id") or _key(request),
+            client_id=values.get("client_id") or question_id(request),
             model=values["model"],
         )
-        return Response(_turn(self, turn), status=status.HTTP_201_CREATED)
+        return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
 
 
 class TurnView(TenantAPIView):
@@ -154,12 +160,12 @@ class TurnRetryView(TenantAPIView):
 
     @extend_schema(operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput)  # fmt: skip
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Answer the last question once more, after its answer failed or was stopped."""
+        """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
-        model = _valid(RetryInput, request.data)["model"]
+        model = valid(RetryInput, request.data)["model"]
         turn = services.turn_retry(tenant=self.tenant, actor=self.actor, turn=turn, model=model)
-        return Response(_turn(self, turn))
+        return Response(turn_out(self, turn))
 
 
 class RunView(TenantAPIView):
@@ -207,7 +213,7 @@ class DecisionView(TenantAPIView):
     @extend_schema(operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput)  # fmt: skip
     def post(self, request: Request, pk: int, decision_pk: int) -> Response:
         """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
-        values = _valid(DecisionInput, request.data)
+        values = valid(DecisionInput, request.data)
         waiting = approval_get(actor=self.actor, pk=decision_pk, run_id=pk)
         row = services.call_decide(
             tenant=self.tenant,
@@ -293,20 +299,22 @@ class ModelsView(TenantAPIView):
         return Response(ModelsOutput({"object": "list", "data": [whole, *models]}).data)
 
 
-def _conversation(view: TenantAPIView, pk: int) -> dict[str, Any]:
+def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:
+    """Return a conversation as the API shows it. Raises Missing."""
     row = selectors.conversation_list(actor=view.actor).filter(pk=pk).first()
     if row is None:
         raise Missing("conversation")
     return dict(ConversationOutput(row).data)
 
 
-def _turn(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
+def turn_out(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
+    """Return a turn as the API shows it. Raises Missing."""
     conversation = Conversation(pk=turn.conversation_id, tenant=view.tenant)
     stored = selectors.turn_get(actor=view.actor, conversation=conversation, pk=turn.pk)
     return dict(TurnOutput(stored).data)
 
 
-def _key(request: Request) -> uuid.UUID:
+def question_id(request: Request) -> uuid.UUID:
     """Return the question's id as its ``Idempotency-Key`` names it, so that it is known for ever and not for a day.
 
     A request without one is a new question each time.

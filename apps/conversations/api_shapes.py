@@ -37,6 +37,10 @@ class ConversationOutput(serializers.Serializer[Any]):
     title = serializers.CharField()
     model = serializers.CharField()
     is_answering = serializers.BooleanField(help_text="A turn is under way.")
+    head_id = serializers.IntegerField(
+        allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
+    )  # fmt: skip
+    forked_from_id = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -49,6 +53,17 @@ class TurnInput(serializers.Serializer[Any]):
     client_id = serializers.UUIDField(
         required=False, help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists."
     )  # fmt: skip
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class BranchesInput(serializers.Serializer[Any]):
+    branches = serializers.ChoiceField(choices=["shown", "all"], default="shown")
+
+
+class AgainInput(serializers.Serializer[Any]):
+    client_id = serializers.UUIDField(
+        required=False, help_text="As for a question: sent again, it returns the turn that exists."
+    )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
@@ -73,7 +88,10 @@ class CitationOutput(serializers.Serializer[Any]):
 
 class TurnOutput(serializers.Serializer[Turn]):
     id = serializers.IntegerField()
-    index = serializers.IntegerField(help_text="Place in the conversation, from 0.")
+    index = serializers.IntegerField(help_text="Counts the questions in the order they were asked, over all branches, from 0.")  # fmt: skip
+    parent_id = serializers.IntegerField(
+        allow_null=True, help_text="The turn it follows; turns with the same one are branches."
+    )
     run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
     status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")
     model = serializers.CharField(source="run.model")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api
+from apps.conversations import api, branch_api
 from apps.conversations.openai.api import ChatCompletionsView
 
 _TURNS = "conversations/<int:pk>/turns"
@@ -14,6 +14,21 @@ urlpatterns = [
     path(_TURNS, api.TurnsView.as_view(), name="turns-list"),
     path(f"{_TURNS}/<int:turn_pk>", api.TurnView.as_view(), name="turns-detail"),
     path(f"{_TURNS}/<int:turn_pk>/retry", api.TurnRetryView.as_view(), name="turns-retry"),
+    path(f"{_TURNS}/<int:turn_pk>/edit", branch_api.TurnEditView.as_view(), name="turns-edit"),
+    path(
+        f"{_TURNS}/<int:turn_pk>/regenerate",
+        branch_api.TurnRegenerateView.as_view(),
+        name="turns-regenerate",
+    ),
+    path(
+        f"{_TURNS}/<int:turn_pk>/continue",
+        branch_api.TurnContinueView.as_view(),
+        name="turns-continue",
+    ),
+    path(
+        f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"
+    ),
+    path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),
     path("runs/<int:pk>/decisions", api.DecisionsView.as_view(), name="decisions-list"),

@@ -104,7 +104,11 @@ class CitationCard:
 
 @dataclass(slots=True)
 class TurnView:
-    """A question with its answer, as ``conversations/_turn.html`` needs it."""
+    """A question with its answer, as ``conversations/_turn.html`` needs it.
+
+    Attributes:
+        siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
+    """
 
     pk: int
     user_text: str
@@ -114,6 +118,7 @@ class TurnView:
     status: str
     model_label: str
     is_extractive: bool
+    siblings: list[int] = field(default_factory=list)
     phase: str = ""
     duration_s: float | None = None
     usage: dict[str, int] = field(default_factory=dict)
@@ -128,6 +133,27 @@ class TurnView:
     decisions: list[DecisionCard] = field(default_factory=list)
     decided: list[DecidedLine] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the answer ended before it was done, with something said."""
+        cut = self.status == RunStatus.STOPPED or bool(self.limit_message)
+        return self.has_text and cut and not self.is_live and not self.is_extractive
+
+    @property
+    def place(self) -> int:
+        """Which of its siblings it is, from 1."""
+        return self.siblings.index(self.pk) + 1 if self.siblings else 1
+
+    @property
+    def sibling_before(self) -> int | None:
+        """The alternative asked before it; None for the first."""
+        return self.siblings[self.place - 2] if self.place > 1 else None
+
+    @property
+    def sibling_after(self) -> int | None:
+        """The alternative asked after it; None for the last."""
+        return self.siblings[self.place] if self.place < len(self.siblings) else None
 
 
 def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:

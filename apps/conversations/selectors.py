@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.page_views import has_images
+from apps.conversations.branches import branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
@@ -51,8 +52,21 @@ def conversation_get(*, actor: Actor, pk: int) -> Conversation:
     return found
 
 
-def turn_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
-    """Return a conversation's turns in order, with run, messages, citations and tool calls."""
+def turn_list(
+    *, actor: Actor, conversation: Conversation, all_branches: bool = False
+) -> QuerySet[Turn]:
+    """Return the turns of a conversation's chosen branch in order, with run, messages, citations and tool calls.
+
+    Args:
+        all_branches: every turn, in the order in which they were asked.
+    """
+    rows = _turns(actor, conversation)
+    if all_branches:
+        return rows
+    return rows.filter(pk__in=tree_read(conversation).shown)
+
+
+def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
     actor.require("conversation.read")
     rows = Turn.objects.visible_to(actor).filter(conversation=conversation)
     return cast(
@@ -69,8 +83,8 @@ def turn_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
 
 
 def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
-    """Return one turn of a conversation, by ``pk`` or ``run_id``. Raises Missing."""
-    found = turn_list(actor=actor, conversation=conversation).filter(**where).first()
+    """Return one turn of a conversation, of whatever branch, by ``pk`` or ``run_id``. Raises Missing."""
+    found = _turns(actor, conversation).filter(**where).first()
     if found is None:
         raise Missing("turn")
     return found
@@ -98,8 +112,13 @@ def turn_view(turn: Turn) -> TurnView:
 
 
 def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
-    """Return what the page of a conversation shows."""
-    return [turn_view(turn) for turn in turn_list(actor=actor, conversation=conversation)]
+    """Return what the page of a conversation shows: its chosen branch, and at each turn what else there is."""
+    tree = tree_read(conversation)
+    rows = _turns(actor, conversation).filter(pk__in=tree.shown)
+    views = [turn_view(turn) for turn in rows]
+    for view in views:
+        view.siblings = tree.siblings(view.pk)
+    return views
 
 
 def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str]:
@@ -131,12 +150,8 @@ def scope_pks(conversation: Conversation) -> list[int]:
 
 
 def tools_loaded(turn: Turn) -> list[dict[str, Any]]:
-    """Return what the turns before this one loaded from the catalog of tools and unloaded, oldest first."""
-    before = Turn.objects.filter(
-        tenant_id=turn.tenant_id,
-        conversation_id=turn.conversation_id,
-        index__range=(turn.index - LOADED_TURNS, turn.index - 1),
-    )
+    """Return what the turns before this one in its branch loaded from the catalog of tools and unloaded, oldest first."""
+    before = Turn.objects.filter(tenant_id=turn.tenant_id, pk__in=branch_before(turn, LOADED_TURNS))
     runs = Run.objects.filter(tenant_id=turn.tenant_id, pk__in=before.values("run_id"))
     return payloads_named(runs, META_TOOLS)
 

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from apps.conversations import selectors, tools
 from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
 from apps.conversations.models import Message, Turn
 from apps.conversations.openai.work import completion_work
@@ -148,16 +149,14 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
 
 
 def history_of(turn: Turn) -> list[LoopMessage]:
-    """Return the conversation up to and with a turn's question: answers as they were written, markers included."""
-    rows = list(
-        Message.objects.filter(
-            turn__conversation_id=turn.conversation_id,
-            turn__index__gt=turn.index - HISTORY_TURNS,
-            turn__index__lte=turn.index,
-            author=Message.Author.USER,
-        )
-        .order_by("turn__index")
-        .values_list("text", "turn__run__model", "turn__run__answer", "turn_id")
+    """Return the branch up to and with a turn's question: answers as they were written, markers included."""
+    said = Message.objects.filter(
+        tenant_id=turn.tenant_id,
+        turn_id__in=[*branch_before(turn, HISTORY_TURNS - 1), turn.pk],
+        author=Message.Author.USER,
+    )
+    rows = said.order_by("turn__index").values_list(
+        "text", "turn__run__model", "turn__run__answer", "turn_id"
     )
     history: list[LoopMessage] = []
     for text, model, answer, turn_id in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import views
+from apps.conversations import branch_views, views
 
 app_name = "conversations"
 urlpatterns = [
@@ -13,6 +13,17 @@ urlpatterns = [
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/turns/", views.turn_create, name="turn-create"),
     path("<int:pk>/turns/<int:turn_pk>/retry/", views.turn_retry, name="turn-retry"),
+    path("<int:pk>/turns/<int:turn_pk>/edit/", branch_views.turn_edit, name="turn-edit"),
+    path(
+        "<int:pk>/turns/<int:turn_pk>/regenerate/",
+        branch_views.turn_regenerate,
+        name="turn-regenerate",
+    ),
+    path(
+        "<int:pk>/turns/<int:turn_pk>/continue/", branch_views.turn_continue, name="turn-continue"
+    ),
+    path("<int:pk>/turns/<int:turn_pk>/choose/", branch_views.turn_choose, name="turn-choose"),
+    path("<int:pk>/turns/<int:turn_pk>/fork/", branch_views.turn_fork, name="turn-fork"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
     path(

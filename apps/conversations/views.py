@@ -50,7 +50,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         tenant=request.tenant,
         actor=request.actor,
         text=request.POST.get("text", ""),
-        client_id=_client_id(request),
+        client_id=client_id_read(request),
         collections=_collections(request),
         model=request.POST.get("model", ""),
     )
@@ -78,12 +78,12 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         actor=request.actor,
         conversation=Conversation(pk=pk, tenant=request.tenant),
         text=request.POST.get("text", ""),
-        client_id=_client_id(request),
+        client_id=client_id_read(request),
         model=request.POST.get("model", ""),
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    return _turn(request, turn)
+    return turn_fragment(request, turn)
 
 
 @require_POST
@@ -100,7 +100,7 @@ def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) 
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    return _turn(request, turn)
+    return turn_fragment(request, turn)
 
 
 @require_POST
@@ -221,9 +221,12 @@ def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return render(request, "conversations/_scope_label.html", {"chosen": chosen})
 
 
-def _turn(request: TenantRequest, turn: Turn) -> HttpResponse:
+def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
     """Return a turn as the page shows it; a new one without reading anything."""
-    context: dict[str, Any] = {"conversation": {"pk": turn.conversation_id}}
+    context: dict[str, Any] = {
+        "conversation": {"pk": turn.conversation_id},
+        "can_write": request.actor.can("conversation.write"),
+    }
     if turn.asked is not None:
         context["turn"] = turn_view_new(turn, turn.run, turn.asked)
     else:
@@ -273,7 +276,8 @@ def _chosen(
     return chosen
 
 
-def _client_id(request: HttpRequest) -> uuid.UUID:
+def client_id_read(request: HttpRequest) -> uuid.UUID:
+    """Return the id that the browser has given a question. Raises Invalid."""
     try:
         return uuid.UUID(request.POST.get("client_id", ""))
     except ValueError:

@@ -20,7 +20,13 @@ addEventListener("pagehide", () => { clearTimeout(saving); store(box.value || (s
 
 // --- keys: Enter sends, Shift+Enter breaks the line; on touch, Enter breaks; never while an IME composes ---
 box.addEventListener("keydown", (e) => {
-  if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.keyCode === 229 || touch.matches) return;
+  if (e.isComposing || e.keyCode === 229) return;
+  if (e.key === "ArrowUp" && !box.value && !e.shiftKey && !live()) { // the last question, to edit it
+    const edit = [...(turns?.querySelectorAll("[data-edit]") ?? [])].at(-1);
+    if (edit) { e.preventDefault(); edit.click(); }
+    return;
+  }
+  if (e.key !== "Enter" || e.shiftKey || touch.matches) return;
   e.preventDefault();
   if (!live() && !sent.busy) form.requestSubmit();
 });
@@ -41,13 +47,14 @@ form.addEventListener("htmx:config:request", (e) => {
   if (e.target !== form) return;
   const text = box.value.trim();
   if (!text || live() || sent.busy) return e.preventDefault();
-  if (!sent.id || sent.text !== text) sent.id = crypto.randomUUID?.() ?? uuid();
+  if (!sent.id || sent.text !== text) sent.id = newId();
   sent.text = text;
   e.detail.ctx.request.body.set("client_id", sent.id);
   e.detail.ctx.request.body.set("text", text);
 });
-/** A version 4 UUID where crypto.randomUUID is missing (plain http off loopback). */
-function uuid() {
+/** A version 4 UUID, also where crypto.randomUUID is missing (plain http off loopback). */
+function newId() {
+  if (crypto.randomUUID) return crypto.randomUUID();
   const b = crypto.getRandomValues(new Uint8Array(16));
   b[6] = (b[6] & 0x0f) | 0x40;
   b[8] = (b[8] & 0x3f) | 0x80;
@@ -110,13 +117,46 @@ for (const b of document.querySelectorAll("[data-start]")) {
   b.addEventListener("click", () => { box.value = b.dataset.start; box.focus(); store(box.value); });
 }
 document.addEventListener("click", (e) => {
-  const retry = e.target.closest("[data-ask-again]"); // a failed answer: the question goes back into the composer
-  if (!retry) return;
-  box.value = retry.closest(".turn").querySelector(".user").textContent.trim();
-  box.focus();
-  if (retry.dataset.askAgain === "send") form.requestSubmit();
-  else form.elements.model?.showPicker?.();
+  if (!e.target.closest("[data-ask-again]")) return; // a failed answer: another model, then ask again
+  form.elements.model?.focus();
+  form.elements.model?.showPicker?.();
 });
+
+// --- branches: buttons that ask name the question once, so that a retry is the same question -------
+document.addEventListener("htmx:config:request", (e) => {
+  const asks = e.target.closest?.("[data-asks]");
+  if (!asks) return;
+  asks.gwId ??= newId();
+  e.detail.ctx.request.body.set("client_id", asks.gwId);
+  e.detail.ctx.request.body.set("model", form.elements.model?.value ?? "");
+});
+document.addEventListener("keydown", (e) => {
+  const edit = e.target.closest?.("[data-edit-form]");
+  if (!edit || e.isComposing || e.keyCode === 229) return;
+  if (e.key === "Escape") { e.preventDefault(); endEdit(edit); }
+  else if (e.key === "Enter" && !e.shiftKey && !touch.matches && e.target.matches("textarea")) { e.preventDefault(); edit.requestSubmit(); }
+});
+document.addEventListener("click", (e) => {
+  const edit = e.target.closest("[data-cancel-edit]")?.closest("[data-edit-form]");
+  if (edit) endEdit(edit);
+});
+function endEdit(edit) {
+  const button = edit.closest(".ask").querySelector("[data-edit]");
+  edit.remove();
+  button.focus();
+}
+if (turns) {
+  new MutationObserver((changes) => {
+    for (const node of changes.flatMap((c) => [...c.addedNodes])) {
+      if (node.matches?.("[data-edit-form]")) {
+        for (const other of turns.querySelectorAll("[data-edit-form]")) if (other !== node) other.remove();
+        const text = node.elements.text;
+        text.focus();
+        text.setSelectionRange(text.value.length, text.value.length);
+      } else if (node.matches?.(".turn") && node.querySelector("[data-live]")) anchor(node);
+    }
+  }).observe(turns, { childList: true, subtree: true });
+}
 
 // --- what kind of answer to expect, from the chosen model ----------------------------------------
 function hint() {

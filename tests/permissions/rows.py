@@ -119,6 +119,15 @@ def _turn(is_active: bool, status: str) -> Callable[[Side, str], None]:
     return change
 
 
+def _cut_short(side: Side, role: str) -> None:
+    """The answer was stopped, with something said."""
+    _turn(False, "stopped")(side, role)
+    run = side.row("runs.Run", role)
+    run.answer = "Because"
+    with platform_scope():
+        run.save()
+
+
 def _replayable(side: Side, role: str) -> None:
     """The run has ended, and its one model turn is stored."""
     run = side.row("runs.Run", role)
@@ -527,6 +536,12 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:detail", "GET", "conversation.read", CONVERSATION),
     Row("conversations:turn-create", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid), ok=302),
     Row("conversations:turn-retry", "POST", "conversation.write", TURN, before=_turn(False, "failed"), ok=302),
+    Row("conversations:turn-edit", "GET", "conversation.write", TURN, before=_turn(False, "completed")),
+    Row("conversations:turn-edit", "POST", "conversation.write", TURN, data=_send(text="Why not?", client_id=_uuid), before=_turn(False, "completed"), ok=302),
+    Row("conversations:turn-regenerate", "POST", "conversation.write", TURN, data=_send(client_id=_uuid), before=_turn(False, "completed"), ok=302),
+    Row("conversations:turn-continue", "POST", "conversation.write", TURN, data=_send(client_id=_uuid), before=_cut_short, ok=302),
+    Row("conversations:turn-choose", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
+    Row("conversations:turn-fork", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
     Row("conversations:run-stream", "GET", "conversation.read", RUN, before=_turn(False, "completed"), is_stream=True),
     Row("conversations:run-stop", "POST", "conversation.write", RUN, before=_turn(True, "running"), ok=204),
     Row("conversations:run-decide", "POST", "conversation.write", DECISION, data=_send(decision="reject"), before=_parked, ok=302),
@@ -636,6 +651,11 @@ API: tuple[Row, ...] = (
     Row("api:turns-list", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid), ok=201, also=TALK),
     Row("api:turns-detail", "GET", "conversation.read", TURN, before=_turn(False, "completed")),
     Row("api:turns-retry", "POST", "conversation.write", TURN, before=_turn(False, "failed"), also=TALK),
+    Row("api:turns-edit", "POST", "conversation.write", TURN, data=_send(text="Why not?", client_id=_uuid), before=_turn(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-regenerate", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-continue", "POST", "conversation.write", TURN, before=_cut_short, ok=201, also=TALK),
+    Row("api:turns-choose", "POST", "conversation.write", TURN, before=_turn(False, "completed"), also=TALK),
+    Row("api:turns-fork", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=201, also=TALK),
     Row("api:runs-detail", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:runs-stop", "POST", "conversation.write", {"pk": "runs.Run"}, before=_turn(True, "running"), ok=202, also=("run.read", *TALK)),
     Row("api:approvals-list", action="run.read"),

@@ -9,6 +9,13 @@ from apps.conversations.services.assistants import (
     version_publish,
     version_unpublish,
 )
+from apps.conversations.services.branches import (
+    conversation_fork,
+    turn_choose,
+    turn_continue,
+    turn_edit,
+    turn_regenerate,
+)
 from apps.conversations.services.checks import MAX_TEXT, advisory_lock
 from apps.conversations.services.conversations import (
     RUN_KIND,
@@ -39,8 +46,13 @@ __all__ = [
     "conversation_ask",
     "conversation_create",
     "conversation_delete",
+    "conversation_fork",
     "conversation_rename",
     "scope_set",
+    "turn_choose",
+    "turn_continue",
+    "turn_edit",
+    "turn_regenerate",
     "turn_retry",
     "turn_stop",
     "turn_submit",

@@ -89,19 +89,28 @@ def conversation_rename(
 
 
 def conversation_delete(*, tenant: Tenant, actor: Actor, conversation: Conversation) -> None:
-    """Delete a conversation with its turns and runs; a run under way is stopped."""
+    """Delete a conversation with its turns and runs; a run under way is stopped.
+
+    What a fork of it shows stays: its turns hold the runs.
+    """
     actor.require("conversation.write")
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        # Not by way of the turns: a question that was asked again has left runs behind that no turn names.
-        runs = Run.objects.filter(
-            tenant=tenant, user_id=row.user_id, kind=RUN_KIND, request__conversation=row.pk
-        )
-        for run in runs.filter(status__in=ACTIVE):
-            run_stop(tenant=tenant, actor=actor, run=run)
         audit_record(tenant=tenant, actor=actor, action="conversation.delete", object=row)
-        row.delete()
-        runs.delete()
+        conversation_remove(tenant, actor, row)
+
+
+def conversation_remove(tenant: Tenant, actor: Actor, row: Conversation) -> None:
+    """Delete a conversation whose lock is held, and its runs as far as no other conversation shows them."""
+    # Not only by way of the turns: a question that was asked again has left runs behind that no turn names.
+    runs = Run.objects.filter(tenant=tenant, kind=RUN_KIND)
+    begun = runs.filter(user_id=row.user_id, request__conversation=row.pk)
+    shown = runs.filter(turns__conversation=row)
+    pks = {*begun.values_list("pk", flat=True), *shown.values_list("pk", flat=True)}
+    for run in Run.objects.filter(pk__in=pks, status__in=ACTIVE):
+        run_stop(tenant=tenant, actor=actor, run=run)
+    row.delete()
+    Run.objects.filter(tenant=tenant, pk__in=pks, turns=None).delete()
 
 
 def scope_set(

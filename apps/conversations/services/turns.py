@@ -18,7 +18,7 @@ from apps.conversations.services.checks import (
 )
 from apps.conversations.services.choosing import CHOICE, answerer_choose
 from apps.conversations.services.conversations import RUN_KIND, conversation_create
-from basics.errors import Conflict
+from basics.errors import Conflict, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.deciders import approver_labels
@@ -44,10 +44,14 @@ def turn_submit(
     client_id: uuid.UUID,
     model: str = "",
     assistant: str | None = None,
+    beside: Turn | None = None,
+    after: Turn | None = None,
 ) -> Turn:
     """Ask a question; the answer is written by a job.
 
     Args:
+        beside: a turn of the conversation that the new one stands beside, as another branch.
+        after: a turn of the conversation that the new one follows; without either it follows the head.
         client_id: made by whoever asks, once per question: sent again, it returns the turn that exists.
         model: routing name; "" takes the conversation's. The conversation keeps it for the next question.
         assistant: slug of who answers from now on, "" for the model alone; None leaves it as it is.
@@ -64,22 +68,25 @@ def turn_submit(
         turns = Turn.objects.filter(conversation=row)
         newest = turns.order_by("-index").values("index")[:1]
         last = None
-        for known in turns.filter(Q(client_id=client_id) | Q(index=Subquery(newest))):
+        active = None
+        ends = Q(client_id=client_id) | Q(index=Subquery(newest)) | Q(is_active=True)
+        for known in turns.filter(ends).order_by("index"):
             if known.client_id == client_id:
                 return known
             last = known
-        if last is not None and last.is_active:
-            raise _busy(last)
+            active = known if known.is_active else active
+        if active is not None:
+            raise _busy(active)
         version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
         row.title = row.title or title_of(text)
-        row.updated_at = timezone.now()
-        row.save(update_fields=[*CHOICE, "title", "updated_at"])
+        row.updated_at, row.draft = timezone.now(), ""
+        row.save(update_fields=[*CHOICE, "title", "updated_at", "draft"])
         run = _run(tenant, actor, row, version)
         turn = Turn.objects.create(
             tenant=tenant,
             conversation=row,
             run=run,
-            parent_id=row.head_id,
+            parent_id=_parent(row, beside, after),
             assistant_version=version,
             index=0 if last is None else last.index + 1,
             client_id=client_id,
@@ -148,28 +155,29 @@ def call_decide(
 
 
 def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> Turn:
-    """Answer the last question of a conversation once more, after its answer failed or was stopped.
+    """Answer the last question of a branch once more, in place, after its answer failed or was stopped.
 
-    The turn gets a new run; the old one stays as it was in the journal.
+    The turn gets a new run; the old one stays as it was in the journal. ``turn_regenerate`` makes a branch instead.
 
     Raises:
-        Conflict: ``turn_not_retryable``, it is not the last one or was answered; ``conversation_busy``.
+        Conflict: ``turn_not_retryable``, something follows it or it was answered; ``conversation_busy``.
     """
     actor.require("conversation.write")
     with transaction.atomic():
         conversation = conversation_locked(actor, turn.conversation_id)
         row = Turn.objects.select_related("run").get(pk=turn.pk, conversation=conversation)
-        if row.is_active:
-            raise _busy(row)
-        newer = Turn.objects.filter(conversation=conversation, index__gt=row.index).exists()
-        if newer or row.run.status == RunStatus.COMPLETED:
+        active = Turn.objects.filter(conversation=conversation, is_active=True).first()
+        if active is not None:
+            raise _busy(active)
+        is_followed = Turn.objects.filter(conversation=conversation, parent=row).exists()
+        if is_followed or row.run.status == RunStatus.COMPLETED:
             raise Conflict(
                 "turn_not_retryable",
-                "Only the last question can be asked again, and only when its answer failed or was stopped.",
+                "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead.",
             )
         version = answerer_choose(tenant, actor, conversation, model=model)
-        conversation.updated_at = timezone.now()
-        conversation.save(update_fields=[*CHOICE, "updated_at"])
+        conversation.updated_at, conversation.head = timezone.now(), row
+        conversation.save(update_fields=[*CHOICE, "updated_at", "head"])
         row.messages.filter(author=Message.Author.ASSISTANT).delete()
         row.citations.all().delete()
         row.run, row.assistant_version = _run(tenant, actor, conversation, version), version
@@ -177,6 +185,15 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         row.save(update_fields=["run", "assistant_version", "is_active", "removed_markers"])
         _start(tenant, actor, row, row.run)
     return row
+
+
+def _parent(conversation: Conversation, beside: Turn | None, after: Turn | None) -> int | None:
+    for turn in (beside, after):
+        if turn is not None and turn.conversation_id != conversation.pk:
+            raise Missing("turn")
+    if beside is not None:
+        return beside.parent_id
+    return conversation.head_id if after is None else after.pk
 
 
 def _run(

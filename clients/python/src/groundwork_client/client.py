@@ -313,14 +313,15 @@ class Groundwork(Transport):
         """Delete a conversation with its turns and runs."""
         self._call("DELETE", f"/api/v1/conversations/{id}", idempotency_key=idempotency_key)
 
-    def turns_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTurnList:
-        """List turns, newest first. cursor: The pagination cursor value. page_size: Number of results to return per
-        page."""
-        return cast("models.PaginatedTurnList", self._call("GET", f"/api/v1/conversations/{id}/turns", query={"cursor": cursor, "page_size": page_size}))
+    def turns_list(self, id: int, *, branches: Literal['all', 'shown'] | None = None, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTurnList:
+        """List the turns of the branch that is shown, or of all, newest first. branches: `shown` (the default): the
+        branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`. cursor: The
+        pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedTurnList", self._call("GET", f"/api/v1/conversations/{id}/turns", query={"branches": branches, "cursor": cursor, "page_size": page_size}))
 
-    def turns_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Turn]:
+    def turns_list_all(self, id: int, *, branches: Literal['all', 'shown'] | None = None, page_size: int | None = None) -> Iterator[models.Turn]:
         """Go through all rows of ``turns_list``, page by page."""
-        return self._every(lambda cursor: self.turns_list(id, page_size=page_size, cursor=cursor))
+        return self._every(lambda cursor: self.turns_list(id, branches=branches, page_size=page_size, cursor=cursor))
 
     def turns_create(self, id: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.Turn:
         """Ask a question; the answer is written in the background, see /runs/{id}/events."""
@@ -330,8 +331,28 @@ class Groundwork(Transport):
         """Return a turn."""
         return cast("models.Turn", self._call("GET", f"/api/v1/conversations/{id}/turns/{turn_pk}"))
 
+    def turns_choose(self, id: int, turn_pk: int, *, idempotency_key: str | None = None) -> models.Conversation:
+        """Show the newest branch that goes through a turn; the next question follows its end."""
+        return cast("models.Conversation", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/choose", idempotency_key=idempotency_key))
+
+    def turns_continue(self, id: int, turn_pk: int, body: models.AgainInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
+        """Have an answer that was stopped, or met a limit, go on in a turn that follows it."""
+        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/continue", body=body or {}, idempotency_key=idempotency_key))
+
+    def turns_edit(self, id: int, turn_pk: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.Turn:
+        """Ask a question in other words, in a new branch beside the turn; the turn stays as it was."""
+        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/edit", body=body, idempotency_key=idempotency_key))
+
+    def turns_fork(self, id: int, turn_pk: int, *, idempotency_key: str | None = None) -> models.Conversation:
+        """Begin another conversation with a copy of the branch up to and with a turn."""
+        return cast("models.Conversation", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/fork", idempotency_key=idempotency_key))
+
+    def turns_regenerate(self, id: int, turn_pk: int, body: models.AgainInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
+        """Answer a question once more, in a new branch beside the turn; the turn stays as it was."""
+        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/regenerate", body=body or {}, idempotency_key=idempotency_key))
+
     def turns_retry(self, id: int, turn_pk: int, body: models.RetryInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
-        """Answer the last question once more, after its answer failed or was stopped."""
+        """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
         return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/retry", body=body or {}, idempotency_key=idempotency_key))
 
     def document_types_get(self) -> models.DocumentTypeRules:

@@ -74,6 +74,12 @@ class AccessTryInputRequest(TypedDict):
     subject: NotRequired[str]
     """`role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
 
+
+class AgainInputRequest(TypedDict):
+    client_id: NotRequired[str]
+    """As for a question: sent again, it returns the turn that exists."""
+    model: NotRequired[str]
+
 ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
 
 
@@ -398,6 +404,9 @@ class Conversation(TypedDict):
     model: str
     is_answering: bool
     """A turn is under way."""
+    head_id: int | None
+    """Last turn of the branch that is shown; the next question follows it."""
+    forked_from_id: int | None
     created_at: str
     updated_at: str
 
@@ -1852,7 +1861,9 @@ class Tools(TypedDict):
 class Turn(TypedDict):
     id: int
     index: int
-    """Place in the conversation, from 0."""
+    """Counts the questions in the order they were asked, over all branches, from 0."""
+    parent_id: int | None
+    """The turn it follows; turns with the same one are branches."""
     run_id: int
     """Follow it at /runs/{id}/events."""
     status: RunStatus
