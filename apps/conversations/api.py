@@ -58,7 +58,8 @@ class ConversationsView(TenantAPIView):
     @extend_schema(operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
         """List conversations, newest first."""
-        return self.paginated(selectors.conversation_list(actor=self.actor), ConversationOutput)
+        rows = selectors.conversation_list(actor=self.actor).select_related("assistant")
+        return self.paginated(rows, ConversationOutput)
 
     @extend_schema(operation_id="conversations_create", tags=["conversations"], request=ConversationInput, responses={201: ConversationOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
@@ -136,6 +137,7 @@ class TurnsView(TenantAPIView):
             text=values["text"],
             client_id=values.get("client_id") or question_id(request),
             model=values["model"],
+            assistant=values["assistant"],
         )
         return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
 

@@ -22,6 +22,13 @@ class ConversationInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=500,
         help_text="Ids of the collections to search; empty for all.",
     )  # fmt: skip
+    assistant = serializers.CharField(
+        required=False, allow_blank=True, max_length=60, default="", help_text="Slug of the assistant that answers; empty for the model alone."
+    )  # fmt: skip
+    assistant_version = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=2**31 - 1, default=None,
+        help_text="Number of a version to try in place of the published one; needs the right assistant.write.",
+    )  # fmt: skip
 
 
 class ConversationUpdate(serializers.Serializer[Any]):
@@ -36,6 +43,7 @@ class ConversationOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     title = serializers.CharField()
     model = serializers.CharField()
+    assistant = serializers.CharField(source="assistant.slug", default=None, allow_null=True, help_text="Who answers; null for the model alone.")  # fmt: skip
     is_answering = serializers.BooleanField(help_text="A turn is under way.")
     head_id = serializers.IntegerField(
         allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
@@ -54,6 +62,10 @@ class TurnInput(serializers.Serializer[Any]):
         required=False, help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists."
     )  # fmt: skip
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    assistant = serializers.CharField(
+        required=False, allow_null=True, allow_blank=True, max_length=60, default=None,
+        help_text="Slug of who answers from now on, empty for the model alone; null or left out changes nothing.",
+    )  # fmt: skip
 
 
 class BranchesInput(serializers.Serializer[Any]):
@@ -95,6 +107,7 @@ class TurnOutput(serializers.Serializer[Turn]):
     run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
     status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")
     model = serializers.CharField(source="run.model")
+    assistant_version = serializers.IntegerField(source="assistant_version.number", default=None, allow_null=True, help_text="Number of the version of the conversation's assistant that answers; null for the model alone.")  # fmt: skip
     question = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
     citations = CitationOutput(many=True)

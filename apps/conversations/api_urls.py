@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api, branch_api
+from apps.conversations import api, assistant_api, branch_api
 from apps.conversations.openai.api import ChatCompletionsView
 
+_VERSIONS = "assistants/<int:pk>/versions"
 _TURNS = "conversations/<int:pk>/turns"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
@@ -38,6 +39,24 @@ urlpatterns = [
         name="decisions-detail",
     ),
     path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
+    path("assistants", assistant_api.AssistantsView.as_view(), name="assistants-list"),
+    path("assistants/<int:pk>", assistant_api.AssistantView.as_view(), name="assistants-detail"),
+    path(
+        "assistants/<int:pk>/publish",
+        assistant_api.AssistantPublishView.as_view(),
+        name="assistants-publish",
+    ),
+    path(_VERSIONS, assistant_api.AssistantVersionsView.as_view(), name="assistant-versions-list"),
+    path(
+        f"{_VERSIONS}/<int:number>",
+        assistant_api.AssistantVersionView.as_view(),
+        name="assistant-versions-detail",
+    ),
+    path(
+        f"{_VERSIONS}/<int:number>/changes",
+        assistant_api.AssistantChangesView.as_view(),
+        name="assistant-versions-changes",
+    ),
     path("chat/completions", ChatCompletionsView.as_view(), name="chat-completions"),
     path("models", api.ModelsView.as_view(), name="models-list"),
 ]

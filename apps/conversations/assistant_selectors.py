@@ -23,6 +23,7 @@ from apps.tools.run_tools import PROGRAM_TOOL
 from basics.errors import Missing
 from tenancy.actors import Actor
 
+_KINDS = {" ": "same", "-": "removed", "+": "added"}
 _VERSION = ("toolkit", "created_by")
 
 
@@ -41,6 +42,12 @@ def assistant_get(*, actor: Actor, pk: int) -> Assistant:
     if found is None:
         raise Missing("assistant")
     return found
+
+
+def assistant_shown(*, actor: Actor, pk: int) -> Assistant:
+    """Return an assistant as ``assistant_list`` gives it. Raises Denied, Missing."""
+    archived = assistant_get(actor=actor, pk=pk).archived_at is not None
+    return assistant_list(actor=actor, archived=archived).get(pk=pk)
 
 
 def assistant_choices(*, actor: Actor) -> QuerySet[Assistant]:
@@ -123,13 +130,21 @@ def version_tools(version: AssistantVersion) -> frozenset[str] | None:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedLine:
+    """A line of a longer text; ``kind`` is same, removed, added, or gap where lines are left out."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionChange:
-    """One thing in which two versions differ: in a few words each, or line by line (" ", "-" or "+", and the line)."""
+    """One thing in which two versions differ: in a few words each, or line by line."""
 
     label: str
     before: str = ""
     after: str = ""
-    lines: tuple[tuple[str, str], ...] = ()
+    lines: tuple[ChangedLine, ...] = ()
 
 
 def version_changes(before: AssistantVersion, after: AssistantVersion) -> list[VersionChange]:
@@ -197,10 +212,13 @@ def _around(actor: Actor) -> Iterable[Any]:
     )
 
 
-def _lines(one: str, two: str) -> tuple[tuple[str, str], ...]:
-    """Return a line diff with three lines of surroundings; "@" opens a stretch."""
+def _lines(one: str, two: str) -> tuple[ChangedLine, ...]:
+    """Return a line diff with three lines of surroundings."""
     found: Sequence[str] = list(difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm=""))[2:]  # fmt: skip
-    return tuple((line[:1], "" if line.startswith("@@") else line[1:]) for line in found)
+    return tuple(
+        ChangedLine("gap", "") if line.startswith("@@") else ChangedLine(_KINDS[line[0]], line[1:])
+        for line in found
+    )
 
 
 def _json(value: Any) -> str:

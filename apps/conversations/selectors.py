@@ -71,7 +71,7 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
     rows = Turn.objects.visible_to(actor).filter(conversation=conversation)
     return cast(
         "QuerySet[Turn]",
-        rows.select_related("run")
+        rows.select_related("run", "assistant_version")
         .prefetch_related(
             Prefetch("messages", queryset=Message.objects.order_by("pk")),
             Prefetch("citations", queryset=Citation.objects.order_by("number")),

@@ -22,8 +22,14 @@ from apps.collections.models import (
     SpaceSwap,
 )
 from apps.collections.services import collection_create, document_cancel, document_upload
+from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Turn
-from apps.conversations.services import conversation_create, turn_stop, turn_submit
+from apps.conversations.services import (
+    assistant_create,
+    conversation_create,
+    turn_stop,
+    turn_submit,
+)
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, toolkit_set
 from jobs.models import ACTIVE, Job
@@ -108,6 +114,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             **who, conversation=conversation, text="The duty on lamps?", client_id=uuid.uuid4()
         )
 
+    def assistant(name: str) -> int:
+        return assistant_create(**who, name=name, spec=VersionSpec()).pk
+
     def webhook() -> int:  # this name is public in form only, so that no ping leaves the machine
         return webhook_create(**who, url="http://localhost/hook", events=["run.finished"])[0].pk
 
@@ -145,6 +154,8 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
                 "turn_pk": answered.pk,
                 "runs": answered.run_id,
                 "webhooks": hook,
+                "assistants": assistant("Clerk"),
+                "number": 1,
                 **rows,
             },
             "POST /api/v1/documents/{id}/restore": {"documents": retired.pk},
@@ -172,6 +183,8 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             },
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
+            "DELETE /api/v1/assistants/{id}": {"assistants": assistant("Gone")},
+            "DELETE /api/v1/assistants/{id}/publish": {"assistants": assistant("Hidden")},
             "DELETE /api/v1/conversations/{id}": {"conversations": turn().conversation_id},
         }
 

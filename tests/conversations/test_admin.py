@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.conversations.models import Assistant, AssistantVersion
 from runs.models import (
     ChunkRead,
     PendingDecision,
@@ -45,6 +46,8 @@ def test_every_model_is_registered_that_says_something() -> None:
         "Turn",
         "Message",
         "Citation",
+        "Assistant",
+        "AssistantVersion",
     }
 
 
@@ -67,6 +70,8 @@ def test_lists_and_pages_open_and_nothing_can_be_changed(cast: Cast, model: type
         )
         RunRetention.objects.create(tenant=cast.tenant, days=30)
         turn.citations.create(tenant=cast.tenant, number=1, chunk_ref=1, document_name="d")
+        clerk = Assistant.objects.create(tenant=cast.tenant, name="Clerk", slug="clerk")
+        AssistantVersion.objects.create(tenant=cast.tenant, assistant=clerk, number=1)
         pk = model.objects.latest("pk").pk  # type: ignore[attr-defined]
     boss = User.objects.create_superuser("boss@example.org", "secret-password")
     base = f"admin:{model._meta.app_label}_{model._meta.model_name}"  # type: ignore[attr-defined]

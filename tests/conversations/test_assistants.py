@@ -314,9 +314,10 @@ def test_changes_between_versions_are_told_in_words(who: dict[str, Any]) -> None
         "all, later ones too",
         "none",
     )
-    assert [line for line in changes["Instructions"].lines if line[0] in "+-"] == [
-        ("-", "Line two."),
-        ("+", "Line three."),
+    assert [(line.kind, line.text) for line in changes["Instructions"].lines][1:] == [
+        ("same", "Line one."),
+        ("removed", "Line two."),
+        ("added", "Line three."),
     ]
     assert reads.version_spec(new) == VersionSpec(
         mode="planned", prompt="Line one.\nLine three.", options={"max_replans": 1}, collections=[], starters=[], helpers=[]

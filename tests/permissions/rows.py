@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from apps.collections.services import batch_undo, file_write
-from apps.conversations.models import Message
+from apps.conversations.models import AssistantVersion, Message
 from jobs.models import Job
 from runs.models import RunStep
 from tenancy.actors import system_actor
@@ -32,6 +32,7 @@ CHUNK = {"pk": "collections.Chunk"}
 REVISION = {"pk": "collections.ChunkRevision"}
 SWAP = {"pk": "collections.SpaceSwap"}
 CONVERSATION = {"pk": "conversations.Conversation"}
+ASSISTANT = {"pk": "conversations.Assistant"}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 API_DECISION = {"pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
@@ -50,6 +51,7 @@ SOURCE_SECRET = {**SOURCE, "credential_pk": "tools.ToolCredential"}
 SOURCE_TEST = {**SOURCE, "test_pk": "tools.ContractTest"}
 A_TOOL = {"name": "calculate"}
 READ = ("collection.read",)
+EDIT = ("assistant.read", "collection.read")
 TALK = ("conversation.read", "collection.read", "search.run")
 
 
@@ -126,6 +128,13 @@ def _cut_short(side: Side, role: str) -> None:
     run.answer = "Because"
     with platform_scope():
         run.save()
+
+
+def _versioned(side: Side, role: str) -> None:
+    """The assistant has a version 1."""
+    row = side.row("conversations.Assistant", role)
+    with platform_scope():
+        AssistantVersion.objects.get_or_create(tenant=side.tenant, assistant=row, number=1)
 
 
 def _replayable(side: Side, role: str) -> None:
@@ -642,6 +651,20 @@ API: tuple[Row, ...] = (
         body_ids=404,
         also=READ,
     ),
+    Row("api:assistants-list", action="assistant.read"),
+    Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk"), ok=201, also=EDIT),
+    Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk", collections=lambda s, r: [s.row("collections.Collection", r).pk]), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk", helpers=lambda s, r: [s.row("conversations.Assistant", r).pk]), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk", has_toolkit=True, toolkit=_pk("tools.Toolkit")), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-detail", "GET", "assistant.read", ASSISTANT),
+    Row("api:assistants-detail", "PATCH", "assistant.write", ASSISTANT, data=_send(name="Clerk"), also=EDIT),
+    Row("api:assistants-detail", "DELETE", "assistant.write", ASSISTANT, ok=204, also=EDIT),
+    Row("api:assistant-versions-list", "GET", "assistant.read", ASSISTANT),
+    Row("api:assistant-versions-list", "POST", "assistant.write", ASSISTANT, data=_send(mode="quick"), ok=201, also=EDIT),
+    Row("api:assistant-versions-detail", "GET", "assistant.read", ASSISTANT, {"number": 1}, before=_versioned),
+    Row("api:assistant-versions-changes", "GET", "assistant.read", ASSISTANT, {"number": 1}, before=_versioned),
+    Row("api:assistants-publish", "POST", "assistant.write", ASSISTANT, data=_send(version=1), before=_versioned, also=EDIT),
+    Row("api:assistants-publish", "DELETE", "assistant.write", ASSISTANT, ok=204, also=EDIT),
     Row("api:conversations-list", action="conversation.read"),
     Row("api:conversations-list", "POST", "conversation.write", data=_send(title="T"), ok=201, also=TALK),
     Row("api:conversations-detail", "GET", "conversation.read", CONVERSATION),

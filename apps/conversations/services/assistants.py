@@ -39,13 +39,13 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.errors import ConfigurationError
-from toolloop.mcp.schemas import SchemaRefused, schema_check
+from toolloop.mcp.schemas import SchemaRefused, depth_check, schema_check
 from toolloop.output import output_of
 
 MAX_PROMPT = 20_000
 MAX_ASSISTANTS = 200
 MAX_HELPERS, MAX_HELPER_DEPTH = 8, 3
-MAX_SCHEMA, MAX_SCHEMA_DEPTH = 32_000, 12
+MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_OPTIONS = 32_000, 24, 16_000
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TAKEN = frozenset({"workspace"})  # assistant/workspace is the workspace itself
@@ -224,6 +224,8 @@ class _Checked:
             self.collections = collections_checked(actor, spec.collections)
         self.helpers = _helpers(tenant, actor, assistant, spec)
         name, schema = _output(spec)
+        options = options_json(options_read(spec.mode, spec.options))
+        _storable("options", options, MAX_OPTIONS)
         self.values: dict[str, Any] = {
             "mode": spec.mode,
             "model": model_checked(tenant, spec.model) if spec.model else "",
@@ -234,7 +236,7 @@ class _Checked:
             "output": spec.output,
             "output_name": name,
             "output_schema": schema,
-            "options": options_json(options_read(spec.mode, spec.options)),
+            "options": options,
             "starters": starters_read(spec.starters),
         }
 
@@ -282,17 +284,29 @@ def schema_checked(schema: Any) -> dict[str, Any]:
     """Return a JSON Schema that answers can be asked for with. Raises Invalid for the field ``output_schema``."""
     if not isinstance(schema, Mapping):
         raise refused("output_schema", "Give the schema as a JSON object.")
+    _storable("output_schema", schema, MAX_SCHEMA)
     try:
-        size = len(json.dumps(schema, ensure_ascii=False))
-        if size > MAX_SCHEMA:
-            raise SchemaRefused(f"its schema has {size} characters, the limit is {MAX_SCHEMA}")
+        depth_check(schema, MAX_SCHEMA_DEPTH)
         schema_check(schema)
         output_of(schema)
     except SchemaRefused as error:
         raise refused("output_schema", f"This cannot be used: {error}.") from error
-    except (ConfigurationError, ValueError, RecursionError, TypeError, AttributeError) as error:
+    except ConfigurationError as error:
         raise refused("output_schema", f"This cannot be used: {error}.") from error
     return dict(schema)
+
+
+def _storable(name: str, value: Any, limit: int) -> None:
+    """Refuse what Postgres' jsonb cannot hold, or what is too large. Raises Invalid."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise refused(name, "This cannot be written as JSON, or is nested too deeply.") from error
+    if "\\u0000" in text:
+        raise refused(name, "Take out the NUL characters: they cannot be stored.")
+    if size > limit:
+        raise refused(name, f"This has {size:,} bytes as JSON; at most {limit:,} are allowed.")
 
 
 def _helpers(

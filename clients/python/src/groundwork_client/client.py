@@ -36,6 +36,61 @@ class Groundwork(Transport):
         """Hand a decision over to another member who may decide; who could before still can."""
         return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
 
+    def assistants_list(self, *, archived: bool | None = None, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedAssistantList:
+        """List assistants, the newest first. archived: Those that are archived, in place of the others. cursor: The
+        pagination cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedAssistantList", self._call("GET", "/api/v1/assistants", query={"archived": archived, "cursor": cursor, "page_size": page_size}))
+
+    def assistants_list_all(self, *, archived: bool | None = None, page_size: int | None = None) -> Iterator[models.Assistant]:
+        """Go through all rows of ``assistants_list``, page by page."""
+        return self._every(lambda cursor: self.assistants_list(archived=archived, page_size=page_size, cursor=cursor))
+
+    def assistants_create(self, body: models.AssistantInputRequest, *, idempotency_key: str | None = None) -> models.Assistant:
+        """Create an assistant with its first version, which people can talk to once it is published."""
+        return cast("models.Assistant", self._call("POST", "/api/v1/assistants", body=body, idempotency_key=idempotency_key))
+
+    def assistants_get(self, id: int) -> models.Assistant:
+        """Return an assistant."""
+        return cast("models.Assistant", self._call("GET", f"/api/v1/assistants/{id}"))
+
+    def assistants_update(self, id: int, body: models.PatchedAssistantUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.Assistant:
+        """Change name or description, archive or restore; what it does is changed by a new version."""
+        return cast("models.Assistant", self._call("PATCH", f"/api/v1/assistants/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def assistants_archive(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Archive an assistant: nobody can choose it any more. Its versions and conversations stay."""
+        self._call("DELETE", f"/api/v1/assistants/{id}", idempotency_key=idempotency_key)
+
+    def assistants_publish(self, id: int, body: models.PublishInputRequest, *, idempotency_key: str | None = None) -> models.Assistant:
+        """Publish a version, an earlier one too: people talk to it from their next question on."""
+        return cast("models.Assistant", self._call("POST", f"/api/v1/assistants/{id}/publish", body=body, idempotency_key=idempotency_key))
+
+    def assistants_unpublish(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Take the published version back; nobody can ask the assistant until one is published."""
+        self._call("DELETE", f"/api/v1/assistants/{id}/publish", idempotency_key=idempotency_key)
+
+    def assistant_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedAssistantVersionList:
+        """List versions, the newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedAssistantVersionList", self._call("GET", f"/api/v1/assistants/{id}/versions", query={"cursor": cursor, "page_size": page_size}))
+
+    def assistant_versions_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.AssistantVersion]:
+        """Go through all rows of ``assistant_versions_list``, page by page."""
+        return self._every(lambda cursor: self.assistant_versions_list(id, page_size=page_size, cursor=cursor))
+
+    def assistant_versions_create(self, id: int, body: models.VersionInputRequest | None = None, *, idempotency_key: str | None = None) -> models.AssistantVersion:
+        """Make the next version; versions are never changed."""
+        return cast("models.AssistantVersion", self._call("POST", f"/api/v1/assistants/{id}/versions", body=body or {}, idempotency_key=idempotency_key))
+
+    def assistant_versions_get(self, id: int, number: int) -> models.AssistantVersion:
+        """Return a version."""
+        return cast("models.AssistantVersion", self._call("GET", f"/api/v1/assistants/{id}/versions/{number}"))
+
+    def assistant_versions_changes(self, id: int, number: int, *, against: int | None = None) -> models.AssistantChanges:
+        """Return in what a version differs from another; the first one differs from nothing. against: Number of the
+        version to compare with; the one before it if not given."""
+        return cast("models.AssistantChanges", self._call("GET", f"/api/v1/assistants/{id}/versions/{number}/changes", query={"against": against}))
+
     def chat_completions(self, body: models.ChatCompletionShapeRequest, *, idempotency_key: str | None = None) -> models.ChatCompletion:
         """Answer a chat: at once, or as a stream of chunks."""
         return cast("models.ChatCompletion", self._call("POST", "/api/v1/chat/completions", body=body, idempotency_key=idempotency_key))

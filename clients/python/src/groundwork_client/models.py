@@ -92,6 +92,88 @@ class ArgumentChange(TypedDict):
     after: str
     """JSON text; empty where there is none."""
 
+
+class Assistant(TypedDict):
+    id: int
+    slug: str
+    """The model `assistant/<slug>` for OpenAI's clients."""
+    name: str
+    description: str
+    published: NotRequired[int | None]
+    """Number of the version that people talk to."""
+    newest: int
+    """Number of the newest version."""
+    created_at: str
+    archived_at: str | None
+
+
+class AssistantChange(TypedDict):
+    """One thing in which two versions differ."""
+    label: str
+    before: str
+    after: str
+    lines: list[dict[str, str]]
+    """For longer texts, in place of `before` and `after`."""
+
+
+class AssistantChanges(TypedDict):
+    before: int
+    """Number of the older version."""
+    after: int
+    changes: list[AssistantChange]
+
+
+class AssistantInputRequest(TypedDict):
+    """What a version is made of; a field that is left out has its default."""
+    mode: NotRequired[ModeEnum]
+    model: NotRequired[str]
+    """An id of /models; empty for the workspace's default when a question is asked."""
+    prompt: NotRequired[str]
+    """What the model reads beside the platform's own rules."""
+    collections: NotRequired[list[int] | None]
+    """Ids of those it searches; null for all, later ones too."""
+    toolkit: NotRequired[int | None]
+    """The only tools it may use, as far as the person who asks may."""
+    has_toolkit: NotRequired[bool]
+    """True without a toolkit: no tools at all. False: all tools that the person may use."""
+    output: NotRequired[OutputEnum]
+    output_name: NotRequired[str]
+    """Name of the schema, with the output `schema`."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of type object, with the output `schema`."""
+    options: NotRequired[dict[str, Any]]
+    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort; tools, code and planned:
+    max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters."""
+    starters: NotRequired[list[str]]
+    """Questions that a new conversation offers."""
+    helpers: NotRequired[list[int]]
+    """Ids of assistants that it may ask as tools."""
+    name: str
+    slug: NotRequired[str]
+    """Its name in the API, for good; made of the name if not given."""
+    description: NotRequired[str]
+
+
+class AssistantVersion(TypedDict):
+    number: int
+    mode: ModeEnum
+    model: str
+    """Empty for the workspace's default."""
+    prompt: str
+    collections: list[int] | None
+    """Null for all."""
+    toolkit: int | None
+    has_toolkit: bool
+    output: OutputEnum
+    output_name: str
+    output_schema: dict[str, Any] | None
+    options: dict[str, Any]
+    """Those that differ from the defaults."""
+    starters: list[str]
+    helpers: list[int]
+    note: str
+    created_at: str
+
 BlankEnum: TypeAlias = "Literal['']"
 
 CallDecision: TypeAlias = "Literal['allow', 'ask', 'deny']"
@@ -402,6 +484,8 @@ class Conversation(TypedDict):
     id: int
     title: str
     model: str
+    assistant: NotRequired[str | None]
+    """Who answers; null for the model alone."""
     is_answering: bool
     """A turn is under way."""
     head_id: int | None
@@ -417,6 +501,10 @@ class ConversationInputRequest(TypedDict):
     """An id of /models; the default if not given."""
     collections: NotRequired[list[int]]
     """Ids of the collections to search; empty for all."""
+    assistant: NotRequired[str]
+    """Slug of the assistant that answers; empty for the model alone."""
+    assistant_version: NotRequired[int | None]
+    """Number of a version to try in place of the published one; needs the right assistant.write."""
 
 
 class Count(TypedDict):
@@ -1000,6 +1088,8 @@ class Member(TypedDict):
     role: Role
     created_at: str
 
+ModeEnum: TypeAlias = "Literal['tools', 'quick', 'planned', 'code']"
+
 
 class Model(TypedDict):
     """A model: the fields that OpenAI's clients read, and the facts we know."""
@@ -1037,6 +1127,20 @@ class Models(TypedDict):
 ModelsObjectEnum: TypeAlias = "Literal['list']"
 
 NullEnum: TypeAlias = "Literal[None]"
+
+OutputEnum: TypeAlias = "Literal['text', 'structured', 'schema']"
+
+
+class PaginatedAssistantList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Assistant]
+
+
+class PaginatedAssistantVersionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[AssistantVersion]
 
 
 class PaginatedChunkList(TypedDict):
@@ -1177,6 +1281,12 @@ class PaginatedWebhookList(TypedDict):
     results: list[Webhook]
 
 
+class PatchedAssistantUpdateRequest(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    is_archived: NotRequired[bool]
+
+
 class PatchedChunkChangeRequest(TypedDict):
     text: NotRequired[str]
     """Another text."""
@@ -1284,6 +1394,11 @@ class ProjectStructure(TypedDict):
     files: int
     languages: dict[str, int]
     children: list[dict[str, Any]]
+
+
+class PublishInputRequest(TypedDict):
+    version: int
+    """Its number."""
 
 
 class Reader(TypedDict):
@@ -1868,6 +1983,8 @@ class Turn(TypedDict):
     """Follow it at /runs/{id}/events."""
     status: RunStatus
     model: str
+    assistant_version: NotRequired[int | None]
+    """Number of the version of the conversation's assistant that answers; null for the model alone."""
     question: str
     answer: str
     """Markdown with markers [1]; empty until it is finished."""
@@ -1886,6 +2003,8 @@ class TurnInputRequest(TypedDict):
     """Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn
     that exists."""
     model: NotRequired[str]
+    assistant: NotRequired[str | None]
+    """Slug of who answers from now on, empty for the model alone; null or left out changes nothing."""
 
 TypeEnum: TypeAlias = "Literal['function']"
 
@@ -1980,6 +2099,35 @@ class UsageRow(TypedDict):
     output_tokens: int
     cost_usd: float | None
     """Of a tool: its calls' shares of the model turns that made them."""
+
+
+class VersionInputRequest(TypedDict):
+    """What a version is made of; a field that is left out has its default."""
+    mode: NotRequired[ModeEnum]
+    model: NotRequired[str]
+    """An id of /models; empty for the workspace's default when a question is asked."""
+    prompt: NotRequired[str]
+    """What the model reads beside the platform's own rules."""
+    collections: NotRequired[list[int] | None]
+    """Ids of those it searches; null for all, later ones too."""
+    toolkit: NotRequired[int | None]
+    """The only tools it may use, as far as the person who asks may."""
+    has_toolkit: NotRequired[bool]
+    """True without a toolkit: no tools at all. False: all tools that the person may use."""
+    output: NotRequired[OutputEnum]
+    output_name: NotRequired[str]
+    """Name of the schema, with the output `schema`."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of type object, with the output `schema`."""
+    options: NotRequired[dict[str, Any]]
+    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort; tools, code and planned:
+    max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters."""
+    starters: NotRequired[list[str]]
+    """Questions that a new conversation offers."""
+    helpers: NotRequired[list[int]]
+    """Ids of assistants that it may ask as tools."""
+    note: NotRequired[str]
+    """What has changed."""
 
 
 class Webhook(TypedDict):
