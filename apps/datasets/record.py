@@ -191,7 +191,8 @@ class Record:
 
     Attributes:
         id: the row's name in its dataset; not part of the content hash.
-        answer: the reference answer; may be empty where the right behaviour is to give none.
+        answer: the reference answer; may be empty where the right behaviour is to give none, and in rows for
+            retrieval, which have sources alone.
         rejected: a worse answer to the same question, for preference pairs.
         type, difficulty, split: "" where not known.
         rationale: why the question is worth asking.
@@ -304,8 +305,11 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
         yield "question", "Enter a question."
     if len(record.question) > MAX_QUESTION:
         yield "question", f"A question has at most {MAX_QUESTION:,} characters."
-    if not record.answer.strip() and record.expected not in EMPTY_ANSWERS:
-        yield "answer", "Enter an answer, or say that the right behaviour is to give none."
+    if not (record.answer.strip() or record.sources or record.expected in EMPTY_ANSWERS):
+        yield (
+            "answer",
+            "Enter an answer, a source that holds it, or that the right behaviour is to give none.",
+        )
     for at, step in enumerate(record.steps, start=1):
         if step.step != at:
             yield "steps", f"Step {at} has the number {step.step}: steps count from 1."

@@ -1,0 +1,123 @@
+"""A Hugging Face dataset folder as a ZIP: ``README.md`` with its card, and one Parquet file for each split.
+
+Layout: huggingface.co/docs/hub/datasets-manual-configuration and datasets-cards. ``load_dataset("parquet", ...)`` of the
+unpacked folder, or the folder itself, gives the splits with typed columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
+from apps.datasets.formats.base import Card, RowError, Rows
+from apps.datasets.formats.parquet import read_table, table_pieces
+from apps.datasets.record import Record, Split
+from basics.errors import Invalid
+
+# The library sorts splits; rows without one have a name of their own because every file needs one.
+_SPLITS = {Split.TEST: "test", Split.TRAIN: "train", "": "unsplit", Split.VALIDATION: "validation"}
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+class HuggingFace:
+    """A folder that ``datasets`` loads, with the licences of the sources on its card."""
+
+    name = "huggingface"
+    title = "Hugging Face folder"
+    purpose = "Everything a row has, as a folder with dataset card, splits and the licences of the sources."
+    suffix = ".zip"
+    media_type = "application/zip"
+    is_export = True
+
+    def write(self, rows: Rows, card: Card) -> Iterator[bytes]:
+        """Yield the archive: a file for each split that has rows, then the card."""
+        archive = ArchiveWriter()
+        present: list[str] = []
+        for split, name in _SPLITS.items():
+            records = (record for record in rows() if record.split == split)
+            first = next(records, None)
+            if first is None:
+                continue
+            present.append(name)
+            pieces = table_pieces(chain([first], records), card)
+            yield from archive.member(_path(name), pieces)
+        yield from archive.member("README.md", iter([card_text(card, present).encode()]))
+        yield archive.close()
+
+    def read(self, path: Path) -> Iterator[Record | RowError]:
+        """Yield the records of every Parquet file in the archive."""
+        with archive_open(path) as archive:
+            names = members(archive, ".parquet")
+            if not names and "README.md" not in archive.namelist():
+                raise Invalid("file_unreadable", "The archive holds no Parquet file, so there are no rows in it.")  # fmt: skip
+            for name in names:
+                with member_open(archive, name) as file:
+                    yield from read_table(file, part=name)
+
+    def expected(self, rows: Rows) -> Iterator[Record]:
+        """Yield every record as it is, one split after the other."""
+        for split in _SPLITS:
+            yield from (record for record in rows() if record.split == split)
+
+
+def _path(split: str) -> str:
+    return f"data/{split}-00000-of-00001.parquet"
+
+
+def card_text(card: Card, splits: list[str]) -> str:
+    """Return the dataset card: metadata the Hub reads, then what the dataset is and what its sources are licensed as."""
+    known = sorted(name for name in card.licenses if name)
+    meta: dict[str, Any] = {
+        "pretty_name": card.name,
+        "license": known[0].lower() if len(card.licenses) == 1 and known else "other",
+        "language": sorted(name for name in card.languages if name) or None,
+        "task_categories": ["question-answering"],
+        "size_categories": [next((text for most, text in _SIZES if card.rows < most), "1M<n<10M")],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [{"split": name, "path": _path(name)} for name in splits],
+            }
+        ],
+    }
+    if meta["license"] == "other":
+        meta["license_name"] = "licences-of-sources"
+    head = yaml.safe_dump(
+        {name: value for name, value in meta.items() if value is not None},
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    parts = [f"---\n{head}---\n\n# {_line(card.name)}\n"]
+    if card.description:
+        parts.append(f"{card.description}\n")
+    version = f"Version {_line(card.version)}, " if card.version else ""
+    manifest = f" Manifest (SHA-256): `{card.manifest}`." if card.manifest else ""
+    parts.append(f"{version}{card.rows:,} rows.{manifest}\n")
+    parts += [
+        _table("Splits", "Split", {name or "unsplit": count for name, count in card.splits.items()}),
+        _table("Types of questions", "Type", {name or "unknown": n for name, n in card.types.items()}),
+        _table("Licences of the sources", "Licence", {name or "unknown": n for name, n in card.licenses.items()}),
+    ]  # fmt: skip
+    if "" in card.licenses:
+        parts.append("For sources of unknown licence, ask the owner of the dataset before you pass rows on.\n")  # fmt: skip
+    parts.append(
+        "Columns `input`, `arguments`, `parameters` and `meta` hold JSON as text. Places of sources (`start`, `end`) are "
+        "characters of the document's text.\n"
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def _table(title: str, head: str, counts: dict[str, int]) -> str:
+    if not counts:
+        return ""
+    lines = [f"| {_line(name)} | {count:,} |" for name, count in sorted(counts.items())]
+    return "\n".join([f"## {title}", "", f"| {head} | Rows |", "|---|---|", *lines, ""])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,85 @@
+"""SQuAD 1.1 and 2.0: read only. Each answer becomes a source whose place is its characters in the paragraph.
+
+Layout: rajpurkar.github.io/SQuAD-explorer. A question that cannot be answered expects an abstention.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from apps.datasets.formats.base import Card, RowError, Rows
+from apps.datasets.record import Behaviour, Record, RowType, from_values
+from basics.errors import Invalid
+
+MAX_FILE = 1 << 27
+"""The file is one nested object and is read whole; the largest original has 42 million bytes."""
+
+
+class Squad:
+    """Questions over paragraphs, with the stretch that answers them."""
+
+    name = "squad"
+    title = "SQuAD"
+    purpose = "Questions over paragraphs with the passage that answers. Only to import."
+    suffix = ".json"
+    media_type = "application/json"
+    is_export = False
+
+    def write(self, rows: Rows, card: Card) -> Iterator[bytes]:
+        """Refuse: the format is only read."""
+        raise Invalid("format_read_only", "SQuAD is only read. Choose another format for the export.")  # fmt: skip
+
+    def read(self, path: Path) -> Iterator[Record | RowError]:
+        """Yield a record for each question."""
+        if path.stat().st_size > MAX_FILE:
+            raise Invalid("file_too_large", f"A SQuAD file has at most {MAX_FILE:,} bytes. Divide it by articles.")  # fmt: skip
+        try:
+            found = json.loads(path.read_bytes())
+            articles = found["data"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Invalid("file_unreadable", "The file is no SQuAD: it has no list “data”.") from error  # fmt: skip
+        for number, (title, paragraph, asked) in enumerate(_questions(articles), start=1):
+            try:
+                yield _record(title, paragraph, asked)
+            except Invalid as error:
+                yield RowError(number, error.message, str(asked)[:200])
+            except (KeyError, TypeError, AttributeError, IndexError) as error:
+                yield RowError(number, f"The question lacks a field: {error}.", str(asked)[:200])
+
+    def expected(self, rows: Rows) -> Iterator[Record]:
+        """Refuse: the format is only read."""
+        raise Invalid("format_read_only", "SQuAD is only read. Choose another format for the export.")  # fmt: skip
+
+
+def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:
+    try:
+        for article in articles:
+            for paragraph in article["paragraphs"]:
+                for asked in paragraph["qas"]:
+                    yield str(article.get("title", "")), paragraph, asked
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Invalid("file_unreadable", f"The file is no SQuAD: an article lacks {error}.") from error  # fmt: skip
+
+
+def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) -> Record:
+    context = paragraph["context"]
+    answers = asked.get("answers") or []
+    values: dict[str, Any] = {"id": str(asked.get("id", "")), "question": asked["question"]}
+    if asked.get("is_impossible") or not answers:
+        values |= {"type": RowType.UNANSWERABLE, "expected": Behaviour.ABSTAIN}
+        return from_values(values)
+    best = answers[0]
+    start = best["answer_start"]
+    if context[start : start + len(best["text"])] != best["text"]:
+        raise Invalid("row_invalid", "The answer does not stand in the paragraph where it should.")
+    variants = sorted({answer["text"] for answer in answers} - {best["text"]})
+    values |= {
+        "answer": best["text"],
+        "type": RowType.FACTUAL,
+        "sources": [{"document": title, "quote": best["text"], "start": start, "end": start + len(best["text"])}],
+        "meta": {"context": context, **({"answers": variants} if variants else {})},
+    }  # fmt: skip
+    return from_values(values)
