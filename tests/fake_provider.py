@@ -9,7 +9,8 @@ same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (mi
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
 ``cut`` (drops the connection in mid-answer).
 
-A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else.
+A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
+a list of calls, each ``{"name", "arguments"}``, made side by side in one turn.
 
 ``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early}.
 """
@@ -37,12 +38,12 @@ class FakeProvider:
     Attributes:
         log: what was asked.
         replies: by model, what makes an answer of a request's body; it is called in the server's thread. What it
-            returns may be a number: then that is the status of a refusal.
+            returns may be a number: then that is the status of a refusal. A list is of calls.
     """
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
-        self.replies: dict[str, Callable[[dict[str, Any]], str | int]] = {}
+        self.replies: dict[str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]]]] = {}
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""
@@ -115,6 +116,18 @@ class FakeProvider:
             if isinstance(said, str):
                 self._event(writer, body, {"role": "assistant", "content": said})
                 self._event(writer, body, {}, finish="stop")
+            elif isinstance(said, list):
+                calls = [
+                    {
+                        "index": index,
+                        "id": f"call_{len(self.log)}_{index}",
+                        "type": "function",
+                        "function": {"name": c["name"], "arguments": json.dumps(c["arguments"])},
+                    }
+                    for index, c in enumerate(said)
+                ]
+                self._event(writer, body, {"role": "assistant", "tool_calls": calls})
+                self._event(writer, body, {}, finish="tool_calls")
             elif wants_tool:
                 question = [m for m in body["messages"] if m["role"] == "user"][-1]["content"]
                 argument = "code" if tool == "execute_tools" else "query"

@@ -70,12 +70,7 @@ def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
         EmbeddingError: ``embedder_misconfigured`` without a key, or when this version makes other vectors.
         Conflict: the tenant's stored key cannot be read any more.
     """
-    setting = f"{space.provider}/{space.model}"
-    if space.provider == "local":
-        setting += ":fp32" if space.fingerprint.startswith("fp32") else ""
-    else:
-        setting += f"@{space.dimensions}"
-    embedder = _make(setting, tenant)
+    embedder = _make(setting_of(space), tenant)
     if embedder.space.precision != space.fingerprint:
         raise base.EmbeddingError(
             "embedder_misconfigured",
@@ -85,7 +80,25 @@ def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
     return embedder
 
 
-def _make(setting: str, tenant: Tenant) -> base.Embedder:
+def setting_of(space: EmbeddingSpace) -> str:
+    """Return the ``provider/model[@dims]`` whose vectors a space holds."""
+    setting = f"{space.provider}/{space.model}"
+    if space.provider == "local":
+        return setting + (":fp32" if space.fingerprint.startswith("fp32") else "")
+    return f"{setting}@{space.dimensions}"
+
+
+def embedder_of_setting(setting: str, *, tenant: Tenant) -> base.Embedder:
+    """Return the embedder of a setting, which counts what this caller gives it.
+
+    Raises:
+        EmbeddingError: the setting names no embedder, or its provider has no key.
+        Conflict: the tenant's stored key cannot be read any more.
+    """
+    return _make(setting, tenant, counts_apart=True)
+
+
+def _make(setting: str, tenant: Tenant, *, counts_apart: bool = False) -> base.Embedder:
     provider = setting.partition("/")[0]
     api_key, base_url = "", ""
     if provider in _REMOTE:
@@ -97,5 +110,6 @@ def _make(setting: str, tenant: Tenant) -> base.Embedder:
             api_key = next((os.environ[name] for name in names if os.environ.get(name)), "")
             base_url = os.environ.get(url_name, "")
     return make_embedder(
-        setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None
-    )
+        setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None,
+        counts_apart=counts_apart,
+    )  # fmt: skip

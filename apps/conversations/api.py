@@ -20,6 +20,7 @@ from apps.conversations.api_shapes import (
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
+    ModelOutput,
     ModelsOutput,
     RetryInput,
     RunOutput,
@@ -35,6 +36,7 @@ from runs.approvals import approval_get
 from runs.selectors import decision_pages, run_get
 from runs.stream import EVENT_STREAM, event_frames, position_of
 from toolloop.deferred import Decision
+from toolloop.providers.registry import ModelInfo
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -295,10 +297,28 @@ class ModelsView(TenantAPIView):
         """List what can be named as a model: the workspace itself (its default model with its documents and tools), then
         its models; `extractive`, the last, quotes without a language model.
         """
-        models = selectors.model_list(self.tenant)
-        default = selectors.model_default(models)
-        whole = next(replace(m, id=WORKSPACE, label=str(self.tenant)) for m in models if m.id == default)  # fmt: skip
-        return Response(ModelsOutput({"object": "list", "data": [whole, *models]}).data)
+        return Response(ModelsOutput({"object": "list", "data": _models(self)}).data)
+
+
+class ModelView(TenantAPIView):
+    """One thing that can answer."""
+
+    actions = {"GET": "model.read"}
+
+    @extend_schema(operation_id="models_get", tags=["models"], responses=ModelOutput)
+    def get(self, request: Request, model: str) -> Response:
+        """Return what is listed under an id."""
+        found = next((known for known in _models(self) if known.id == model), None)
+        if found is None:
+            raise Missing("model", code="model_not_found")
+        return Response(ModelOutput(found).data)
+
+
+def _models(view: TenantAPIView) -> list[ModelInfo]:
+    models = selectors.model_list(view.tenant)
+    default = selectors.model_default(models)
+    whole = next(m for m in models if m.id == default)
+    return [replace(whole, id=WORKSPACE, label=str(view.tenant)), *models]
 
 
 def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:

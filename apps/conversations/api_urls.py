@@ -6,6 +6,8 @@ from django.urls import path
 
 from apps.conversations import api, assistant_api, branch_api
 from apps.conversations.openai.api import ChatCompletionsView
+from apps.conversations.openai.embeddings_api import EmbeddingsView
+from apps.conversations.openai.responses_api import ResponsesView, ResponseView
 
 _VERSIONS = "assistants/<int:pk>/versions"
 _TURNS = "conversations/<int:pk>/turns"
@@ -58,5 +60,9 @@ urlpatterns = [
         name="assistant-versions-changes",
     ),
     path("chat/completions", ChatCompletionsView.as_view(), name="chat-completions"),
+    path("responses", ResponsesView.as_view(), name="responses-list"),
+    path("responses/<str:response_id>", ResponseView.as_view(), name="responses-detail"),
+    path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
     path("models", api.ModelsView.as_view(), name="models-list"),
+    path("models/<path:model>", api.ModelView.as_view(), name="models-detail"),
 ]

@@ -101,6 +101,18 @@ class Transcript:
                 joined += said.text if said.continues or not joined else f"\n\n{said.text}"
         return joined
 
+    @property
+    def last_text(self) -> str:
+        """Return what the last step has said, with the paused ones that it goes on from."""
+        said = ""
+        for index in sorted(self.steps):
+            said = (
+                said + self.steps[index].text
+                if self.steps[index].continues
+                else self.steps[index].text
+            )
+        return said
+
     def _step(self, step: int) -> StepText:
         return self.steps.setdefault(step, StepText())
 

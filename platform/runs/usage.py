@@ -41,9 +41,12 @@ def usage_columns(event: UsageEvent) -> dict[str, Any]:
     }
 
 
-def usage_recorded(run_id: int) -> Usage:
-    """Return what a run has used so far, by its records."""
-    sums = UsageRecord.objects.filter(run_id=run_id).aggregate(
+def usage_recorded(run_id: int, *, steps: range | None = None) -> Usage:
+    """Return what a run has used so far, by its records; with ``steps``, what these model turns used."""
+    rows = UsageRecord.objects.filter(run_id=run_id)
+    if steps is not None:
+        rows = rows.filter(step__gte=steps.start, step__lt=steps.stop)
+    sums = rows.aggregate(
         input_total=Sum("input_tokens", default=0),
         cached_read=Sum("cached_tokens", default=0),
         cache_write=Sum("cache_write_tokens", default=0),

@@ -46,6 +46,10 @@ ONLY = os.environ.get("FUZZ_ONLY", "")  # part of a path, while one works on it
 NOT_BY_CHANCE = {
     "POST /api/v1/conversations/{id}/turns/{turn_pk}/continue": "an answer must have been stopped",
     "POST /api/v1/chat/completions": "a model that is there",
+    "POST /api/v1/responses": "a model that is there",
+    "GET /api/v1/responses/{response_id}": "a response that was kept",
+    "POST /api/v1/embeddings": "an embedder that is there",
+    "GET /api/v1/models/{model}": "a model that is there",
     "POST /api/v1/webhooks": "an address that may be called",
     "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
     "POST /api/v1/tool-sources": "a name that is free and a document, or an address that answers",

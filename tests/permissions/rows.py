@@ -688,7 +688,11 @@ API: tuple[Row, ...] = (
     Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed"), is_stream=True),
     # A model that is not there: what is allowed is refused at once, and waits for no worker.
     Row("api:chat-completions", "POST", "conversation.write", data=_send(model="none", messages=[{"role": "user", "content": "?"}]), ok=400, also=TALK),
+    Row("api:responses-list", "POST", "conversation.write", data=_send(model="none", input="?"), ok=400, also=TALK),
+    Row("api:responses-detail", "GET", "conversation.read", fixed={"response_id": "resp_g0_0"}, ok=404),
+    Row("api:embeddings", "POST", "search.run", data=_send(model="none", input="?"), ok=400),
     Row("api:models-list", action="model.read"),
+    Row("api:models-detail", action="model.read", fixed={"model": "extractive"}),
     Row("api:tools-list", action="tool.run"),
     Row("api:tool-grants-list", action="tool.manage"),
     Row("api:tool-grants-list", "POST", "tool.manage", data=_send(effect="deny", target_kind="tool", target="calculate"), ok=201),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import hashlib
 import os
@@ -117,6 +118,17 @@ class MiniLmEmbedder:
     def usage(self) -> EmbeddingUsage:
         """Counts since this embedder was made."""
         return self._usage
+
+    def counting_apart(self) -> MiniLmEmbedder:
+        """Return an embedder on the same loaded model whose ``usage`` counts its own texts alone.
+
+        Raises:
+            EmbeddingError: ``embedder_misconfigured``.
+        """
+        self._ready()
+        apart = copy.copy(self)
+        apart._usage = EmbeddingUsage()
+        return apart
 
     def load(self) -> None:
         """Load model and tokenizer now instead of with the first text (about 0.3 s).

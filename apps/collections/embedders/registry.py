@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.collections.embedders.base import Embedder, EmbeddingError
+
+if TYPE_CHECKING:
+    from apps.collections.embedders.minilm import MiniLmEmbedder
 
 DEFAULT_EMBEDDER = "local/all-MiniLM-L6-v2"
 
@@ -65,6 +69,7 @@ def make_embedder(
     data_dir: Path,
     api_key: str = "",
     base_url: str | None = None,
+    counts_apart: bool = False,
 ) -> Embedder:
     """Give the embedder of a setting.
 
@@ -76,13 +81,15 @@ def make_embedder(
         data_dir: where local model files are kept.
         api_key: for remote providers.
         base_url: another address of a remote provider.
+        counts_apart: its ``usage`` counts this caller's texts alone, as that of remote ones always does.
 
     Raises:
         EmbeddingError: ``embedder_misconfigured``.
     """
     name = parse_embedder(setting)
     if name.provider == "local":
-        return _local(data_dir.resolve(), name.model)
+        shared = _local(data_dir.resolve(), name.model)
+        return shared.counting_apart() if counts_apart else shared
     if name.provider == "openai":
         from apps.collections.embedders.openai import OpenAiEmbedder
 
@@ -93,7 +100,7 @@ def make_embedder(
 
 
 @lru_cache(maxsize=4)
-def _local(data_dir: Path, model: str) -> Embedder:
+def _local(data_dir: Path, model: str) -> MiniLmEmbedder:
     from apps.collections.embedders.minilm import MiniLmEmbedder
 
     return MiniLmEmbedder(data_dir, precision="fp32" if model.endswith(":fp32") else "int8")

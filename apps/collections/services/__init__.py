@@ -24,6 +24,7 @@ from apps.collections.services.document import (
     document_retry,
     document_upload,
 )
+from apps.collections.services.embedding import Embedded, embedder_list, texts_embed
 from apps.collections.services.file_history import batch_redo, batch_undo, revision_restore
 from apps.collections.services.file_imports import FilesImported, files_import
 from apps.collections.services.file_writes import (
@@ -72,6 +73,7 @@ __all__ = [
     "MAX_CHUNK_CHARS",
     "MAX_VERSIONS",
     "SOURCES",
+    "Embedded",
     "FileChange",
     "FileEdit",
     "FilesImported",
@@ -100,6 +102,7 @@ __all__ = [
     "document_retry",
     "document_summarise_again",
     "document_upload",
+    "embedder_list",
     "file_delete",
     "file_move",
     "file_rules_update",
@@ -121,6 +124,7 @@ __all__ = [
     "swap_start",
     "swap_switch",
     "swap_undo",
+    "texts_embed",
     "type_rules_set",
     "versions_prune",
 ]

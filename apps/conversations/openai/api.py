@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
 from asgiref.sync import async_to_sync
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
@@ -20,19 +23,44 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_
 class OpenAIView(StreamingAPIView):
     """Base of the compatible views: the same keys, rights and limits as everywhere, and errors that OpenAI's clients read."""
 
+    def stream(self, frames: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
+        """Return server-sent events that nothing on the way holds back."""
+        response = StreamingHttpResponse(frames, content_type=EVENT_STREAM)
+        response["Cache-Control"] = "no-cache, no-transform"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+    def failed(self, problem: Mapping[str, Any]) -> Response:
+        """Return the refusal of a run that has failed."""
+        body = {"code": problem["code"], "message": problem["message"], "details": {}, "request_id": "", "error": problem}  # fmt: skip
+        return Response(body, status=503 if problem["type"] == "server_error" else 400)
+
     def handle_exception(self, exc: Exception) -> Response:
         """Add the error in OpenAI's shape."""
         response: Response = super().handle_exception(exc)
         if isinstance(response.data, dict) and "message" in response.data:
-            fields = (response.data.get("details") or {}).get("fields") or {}
+            place, problem = _first_problem((response.data.get("details") or {}).get("fields"))
             kind = "server_error" if response.status_code >= 500 else _TYPES.get(response.status_code, "invalid_request_error")  # fmt: skip
+            is_vague = response.data["code"] == "invalid" and place and place not in response.data["message"]  # fmt: skip
             response.data["error"] = {
-                "message": response.data["message"],
+                "message": f"{place}: {problem}" if is_vague else response.data["message"],
                 "type": kind,
-                "param": next(iter(fields), None),
+                "param": place or None,
                 "code": response.data["code"],
             }
         return response
+
+
+def _first_problem(fields: Any) -> tuple[str, str]:
+    """Return the place and the words of the first of the problems that a shape found, "" for none."""
+    place = ""
+    while isinstance(fields, dict) and fields:
+        name, fields = next(iter(fields.items()))
+        if str(name).isdecimal():
+            place += f"[{name}]"
+        elif name != "non_field_errors":
+            place += f".{name}" if place else str(name)
+    return place, str(fields[0]) if isinstance(fields, list) and fields else ""
 
 
 class ChatCompletionsView(OpenAIView):
@@ -50,20 +78,14 @@ class ChatCompletionsView(OpenAIView):
         values = shape.validated_data
         asked = request_read(values)
         run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
-        followed = Followed(self.tenant, self.actor, run, asked.model, run.last_seq)
+        followed = Followed(
+            self.tenant, self.actor, run, asked.model, run.last_seq,
+            with_events=bool((values["groundwork"] or {}).get("events")),
+        )  # fmt: skip
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
-            response = StreamingHttpResponse(
-                chunks_follow(followed, with_usage=with_usage), content_type=EVENT_STREAM
-            )
-            response["Cache-Control"] = "no-cache, no-transform"
-            response["X-Accel-Buffering"] = "no"
-            return response
-        answer, problem = async_to_sync(answer_wait)(followed)
-        if problem is None:
-            return Response(answer.to_json())
-        status = 503 if problem["type"] == "server_error" else 400
-        return Response(
-            {"code": problem["code"], "message": problem["message"], "details": {}, "request_id": "", "error": problem},
-            status=status,
-        )  # fmt: skip
+            return self.stream(chunks_follow(followed, with_usage=with_usage))
+        outcome = async_to_sync(answer_wait)(followed)
+        if outcome.problem is not None:
+            return self.failed(outcome.problem)
+        return Response(outcome.answer.to_json())

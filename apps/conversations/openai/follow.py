@@ -1,11 +1,11 @@
-"""Follow the run behind a chat completion until it has something to say: as a stream of chunks, or as one answer."""
+"""Follow the run behind a request until it has something to say: as it is said, or as one answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -14,9 +14,10 @@ from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus
-from runs.selectors import payload_list, transcript_read
-from runs.stream import HEARTBEAT, events_follow, rows_read
-from runs.transcript import PARKED, TOOL_FINISHED, Transcript, transcript_of
+from runs.selectors import payload_list
+from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
+from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
+from runs.usage import usage_recorded
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -24,32 +25,52 @@ from tenancy.scope import tenant_scope
 _PAYLOADS = (
     "SELECT payload FROM runs_toolcall WHERE run_id = %s AND payload IS NOT NULL ORDER BY id"
 )
+_SAID_OTHERWISE = frozenset({TEXT, FINISHED})
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """Whose run is followed, and since when: events up to ``after`` were told in an earlier response."""
+    """Whose run is followed, and since when: events up to ``after`` were told in an earlier response.
+
+    Attributes:
+        with_events: tell the run's events too, under ``groundwork``.
+        until: the last event of the response, None while it is not known.
+    """
 
     tenant: Tenant
     actor: Actor
     run: Run
     model: str
     after: int
+    with_events: bool = False
+    until: int | None = None
 
 
-async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
-    """Yield a response as server-sent events, ``[DONE]`` at last. A client that goes away stops the run."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it ended: what the run has to say, and the problem it failed with, in OpenAI's shape."""
+
+    answer: Answer
+    problem: Mapping[str, Any] | None
+
+
+Progress = str | list[dict[str, Any]] | Outcome | None
+
+
+async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
+    """Yield new text, events of the run if they are wanted, None after a quiet while, and the outcome at last.
+
+    Closed before that (the client went away), it stops the run. An answer that must have a form is yielded once it has it.
+    """
     run, tenant = followed.run, followed.tenant
-    head = (run.pk, int(run.created_at.timestamp()), followed.model)
     transcript, growing = Transcript(), Growing()
     passages: dict[int, Any] = {}
-    is_over = False
+    is_held, has_begun, is_over = _schema(run) is not None, False, False
     try:
-        yield _data(chunk(*head, {"role": "assistant", "content": ""}))
         async with aclosing(events_follow(tenant.pk, run.pk, 0)) as batches:
             async for batch in batches:
                 if batch is None:
-                    yield HEARTBEAT
+                    yield None
                     continue
                 if any(kind == TOOL_FINISHED for _, kind, _ in batch):
                     rows = await rows_read(tenant.pk, _PAYLOADS, (run.pk,))
@@ -61,63 +82,106 @@ async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerat
                     growing.more(transcript.text, passages)
                 for event in batch[len(told) :]:
                     transcript.apply(*event)
-                text = growing.more(transcript.text, passages)
+                if followed.with_events and (events := _events(batch[len(told) :])):
+                    yield events
+                text = "" if is_held else growing.more(transcript.text, passages)
+                text = text if has_begun else text.lstrip("\n")
                 if text:
-                    yield _data(chunk(*head, {"content": text}))
+                    has_begun = True
+                    yield text
                 if transcript.phase == "parked" and batch[-1][0] > followed.after:
                     break
         is_over = True
-        answer, problem = await sync_to_async(_answer)(followed)
-        if problem:
-            yield _data({"error": problem})
-        else:
-            for last in chunks_last(answer, with_usage=with_usage):
-                yield _data(last)
-        yield b"data: [DONE]\n\n"
+        outcome = await sync_to_async(outcome_read)(followed)
+        if is_held and outcome.answer.text:
+            yield outcome.answer.text
+        yield outcome
     finally:
         if not is_over:
             await sync_to_async(_stop)(followed)
 
 
-async def answer_wait(followed: Followed) -> tuple[Answer, Mapping[str, Any] | None]:
-    """Wait until a run has ended or waits for its client; return what it says, and its problem if it failed."""
+async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
+    """Yield a chat completion as server-sent events, ``[DONE]`` at last."""
+    head = (followed.run.pk, int(followed.run.created_at.timestamp()), followed.model)
+    yield _data(chunk(*head, {"role": "assistant", "content": ""}))
+    async with aclosing(progress_follow(followed)) as progress:
+        async for step in progress:
+            if step is None:
+                yield HEARTBEAT
+            elif isinstance(step, str):
+                yield _data(chunk(*head, {"content": step}))
+            elif isinstance(step, list):
+                yield _data(chunk(*head, {}, groundwork={"events": step}))
+            elif step.problem:
+                yield _data({"error": step.problem})
+            else:
+                for last in chunks_last(step.answer, with_usage=with_usage):
+                    yield _data(last)
+    yield b"data: [DONE]\n\n"
+
+
+async def answer_wait(followed: Followed) -> Outcome:
+    """Wait until a run has ended or waits for its client; return what it says."""
     run = followed.run
     async with aclosing(events_follow(followed.tenant.pk, run.pk, followed.after)) as batches:
         async for batch in batches:
             if batch is not None and any(kind == PARKED for _, kind, _ in batch):
                 break
-    return await sync_to_async(_answer)(followed)
+    return await sync_to_async(outcome_read)(followed)
+
+
+def outcome_read(followed: Followed) -> Outcome:
+    """Return what a run has said between two of its events, and what it waits for."""
+    with tenant_scope(followed.tenant.pk):
+        run = Run.objects.get(pk=followed.run.pk)
+        events = RunEvent.objects.filter(run=run).order_by("seq")
+        if followed.until is not None:
+            events = events.filter(seq__lte=followed.until)
+        rows = list(events.values_list("seq", "kind", "data"))
+        whole, told = transcript_of(rows), transcript_of(r for r in rows if r[0] <= followed.after)
+        waiting = PendingDecision.objects.filter(run=run, pk__in=list(whole.waiting))
+        external = PendingDecision.Kind.EXTERNAL
+        calls = waiting.filter(kind=external).order_by("pk").values_list("pk", "name", "arguments")
+        approvals = waiting.exclude(kind=external).filter(status=DecisionStatus.PENDING)
+        usage = run.usage
+        if followed.after or followed.until is not None:
+            spoken = [max(t.steps, default=-1) for t in (told, whole)]
+            usage = asdict(usage_recorded(run.pk, steps=range(spoken[0] + 1, spoken[1] + 1)))
+        is_formed = _schema(run) is not None
+        answer = answer_of(
+            run,
+            model=followed.model,
+            text=whole.last_text if is_formed else whole.text,
+            told="" if is_formed else told.text,
+            passages=passages_of(payload_list(run)),
+            pending=[(pk, name, arguments or {}) for pk, name, arguments in calls],
+            approvals=list(approvals.order_by("pk").values_list("name", flat=True)),
+            usage=usage,
+        )
+    if run.status != RunStatus.FAILED or answer.calls:
+        return Outcome(answer, None)
+    kind = "server_error" if run.is_retryable else "invalid_request_error"
+    return Outcome(
+        answer,
+        {"message": run.error_message, "type": kind, "param": None, "code": run.error_code},
+    )
+
+
+def _schema(run: Run) -> Any:
+    return run.request["completion"]["schema"]
+
+
+def _events(batch: Sequence[EventRow]) -> list[dict[str, Any]]:
+    return [
+        {"seq": seq, "kind": kind, "data": data}
+        for seq, kind, data in batch
+        if kind not in _SAID_OTHERWISE
+    ]
 
 
 def _data(value: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
-
-
-def _answer(followed: Followed) -> tuple[Answer, Mapping[str, Any] | None]:
-    with tenant_scope(followed.tenant.pk):
-        run = Run.objects.get(pk=followed.run.pk)
-        waiting = list(
-            PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
-            .order_by("pk")
-            .values_list("kind", "pk", "name", "arguments")
-        )
-        earlier = RunEvent.objects.filter(run=run, seq__lte=followed.after).order_by("seq")
-        external = PendingDecision.Kind.EXTERNAL
-        answer = answer_of(
-            run,
-            model=followed.model,
-            text=transcript_read(run).text,
-            told=transcript_of(earlier.values_list("seq", "kind", "data")).text,
-            passages=passages_of(payload_list(run)),
-            pending=[
-                (pk, name, args or {}) for kind, pk, name, args in waiting if kind == external
-            ],
-            approvals=[name for kind, _, name, _ in waiting if kind != external],
-        )
-    if run.status != RunStatus.FAILED:
-        return answer, None
-    kind = "server_error" if run.is_retryable else "invalid_request_error"
-    return answer, {"message": run.error_message, "type": kind, "param": None, "code": run.error_code}  # fmt: skip
 
 
 def _stop(followed: Followed) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.conversations import selectors
 from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
@@ -36,6 +37,7 @@ class CompletionRequest:
         tools: the client's own, as ``{"name", "description", "parameters"}``.
         collections: ids to search; None for all, () for none of them and no tool of ours.
         schema: JSON Schema of the answer, {} for any JSON object, None for text.
+        response: what ``/responses`` keeps of its request, None for a chat completion.
     """
 
     model: str
@@ -46,6 +48,7 @@ class CompletionRequest:
     schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    response: Mapping[str, Any] | None = None
 
 
 def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run:
@@ -59,7 +62,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     actor.require("conversation.write")
     if actor.user_id is None:
         raise Denied("person_needed", "Use a key that acts for a person: an answer needs their rights.")  # fmt: skip
-    resumed = _resume(tenant, actor, request.asked)
+    resumed = _resume(tenant, actor, request)
     if resumed is not None:
         return resumed
     model = request.model
@@ -84,6 +87,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
         },
+        "response": None if request.response is None else dict(request.response),
     }
     with transaction.atomic():
         run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=model, request=facts)
@@ -95,18 +99,15 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     return run
 
 
-def _resume(tenant: Tenant, actor: Actor, asked: Asked) -> Run | None:
+def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | None:
     """Give a waiting run the results of its client's tools; None when it is to be answered anew, from the history."""
+    asked = request.asked
     named = call_ids_read(asked.answers)
     if not named or len(named) != len(asked.answers) or len({run for run, _ in named.values()}) != 1:  # fmt: skip
         return None
     run_id = next(iter(named.values()))[0]
-    run: Run | None = (
-        Run.objects.visible_to(actor)
-        .filter(pk=run_id, kind=RUN_KIND, user=actor.user_id, status=RunStatus.PARKED)
-        .first()
-    )
-    if run is None:
+    run = completion_list(actor=actor).filter(pk=run_id, status=RunStatus.PARKED).first()
+    if run is None or (run.request.get("response") is None) != (request.response is None):
         return None
     with transaction.atomic():
         open_ = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
@@ -118,8 +119,17 @@ def _resume(tenant: Tenant, actor: Actor, asked: Asked) -> Run | None:
                 tenant=tenant, actor=actor, run=run, decision_id=decision,
                 decision=Decision("answer", content=asked.answers[call_id]),
             )  # fmt: skip
-    run.refresh_from_db()
+        run.refresh_from_db()  # before a worker can have it: what it says next belongs to the response that follows
     return run
+
+
+def completion_list(*, actor: Actor) -> QuerySet[Run]:
+    """Return the runs that the actor may go on with: their person's own, made with the same key.
+
+    Another key may have other rights, and what was said rests on those of the key that asked.
+    """
+    rows = Run.objects.visible_to(actor).filter(kind=RUN_KIND, user=actor.user_id)
+    return rows.filter(request__actor=actor_facts(actor))
 
 
 def completion_stop(*, tenant: Tenant, actor: Actor, run: Run) -> None:

@@ -30,6 +30,9 @@ class ToolShape(serializers.Serializer[Any]):
 
 class ExtensionShape(serializers.Serializer[Any]):
     collections = serializers.JSONField(default=None)
+    events = serializers.BooleanField(
+        default=False, help_text="Stream the run's events too, under `groundwork`."
+    )
 
 
 class ChatCompletionShape(serializers.Serializer[Any]):
@@ -72,42 +75,48 @@ def request_read(values: Mapping[str, Any]) -> CompletionRequest:
     Raises:
         Invalid: something in it cannot be used; the error names the field.
     """
-    if len(values["tools"]) > MAX_TOOLS:
-        raise _invalid("tools", f"Send at most {MAX_TOOLS} tools.")
-    tools = [dict(tool["function"]) for tool in values["tools"]]
-    if len({tool["name"] for tool in tools}) != len(tools):
-        raise _invalid("tools", "Two tools have one name.")
-    choice, only = _choice(values["tool_choice"])
-    if only:
-        tools = [tool for tool in tools if tool["name"] == only]
-    if choice == "required" and not tools:
-        raise _invalid("tool_choice", "It names a tool that is not among the tools.")
+    tools = tools_check([dict(tool["function"]) for tool in values["tools"]])
+    choice, tools = choice_read(values["tool_choice"], tools)
     return CompletionRequest(
         model=values["model"],
         asked=messages_read(values["messages"]),
         tools=tools,
         tool_choice=choice,
-        collections=_collections(values),
-        schema=_schema(values["response_format"]),
+        collections=collections_read(values),
+        schema=schema_read(values["response_format"], "response_format"),
         max_tokens=values["max_completion_tokens"] or values["max_tokens"],
         temperature=values["temperature"],
     )
 
 
-def _choice(given: Any) -> tuple[ToolChoice, str]:
+def tools_check(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the client's tools if they can be told apart and are not too many; raises Invalid."""
+    if len(tools) > MAX_TOOLS:
+        raise _invalid("tools", f"Send at most {MAX_TOOLS} tools.")
+    if len({tool["name"] for tool in tools}) != len(tools):
+        raise _invalid("tools", "Two tools have one name.")
+    return tools
+
+
+def choice_read(given: Any, tools: list[dict[str, Any]]) -> tuple[ToolChoice, list[dict[str, Any]]]:
+    """Return how tools are to be used, and which of them; raises Invalid."""
     if given in (None, "auto"):
-        return "auto", ""
+        return "auto", tools
     if given == "none":
-        return "none", ""
-    if given == "required":
-        return "required", ""
-    function = given.get("function") if isinstance(given, dict) else None
-    if isinstance(function, dict) and isinstance(function.get("name"), str):
-        return "required", function["name"]
-    raise _invalid("tool_choice", "Send auto, none, required or {type: function, function: {name}}.")  # fmt: skip
+        return "none", tools
+    if given != "required":
+        function = given.get("function") if isinstance(given, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(name, str):
+            raise _invalid("tool_choice", "Send auto, none, required or {type: function, function: {name}}.")  # fmt: skip
+        tools = [tool for tool in tools if tool["name"] == name]
+    if not tools:
+        raise _invalid("tool_choice", "It names a tool that is not among the tools.")
+    return "required", tools
 
 
-def _collections(values: Mapping[str, Any]) -> list[int] | None:
+def collections_read(values: Mapping[str, Any]) -> list[int] | None:
+    """Return which collections are searched, None for all of them; raises Invalid."""
     given = (values["groundwork"] or {}).get("collections")
     if given is None:
         return None if values["model"] == WORKSPACE else []
@@ -118,7 +127,8 @@ def _collections(values: Mapping[str, Any]) -> list[int] | None:
     raise _invalid("groundwork.collections", "Send a list of ids, or “all”.")
 
 
-def _schema(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def schema_read(given: Mapping[str, Any] | None, field: str) -> Mapping[str, Any] | None:
+    """Return the JSON Schema of the answer, {} for any object, None for text; raises Invalid, which names the field."""
     kind = (given or {}).get("type", "text")
     if given is None or kind == "text":
         return None
@@ -127,11 +137,11 @@ def _schema(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     wrapper = given.get("json_schema")
     schema = wrapper.get("schema") if isinstance(wrapper, dict) else None
     if kind != "json_schema" or not isinstance(schema, dict):
-        raise _invalid("response_format", "Send text, json_object, or json_schema with a schema.")
+        raise _invalid(field, "Send text, json_object, or json_schema with a schema.")
     try:
         output_of(schema)
     except ConfigurationError as error:
-        raise _invalid("response_format", str(error)) from error
+        raise _invalid(field, str(error)) from error
     return schema
 
 

@@ -39,18 +39,28 @@ class Asked:
     answers: dict[str, str] = field(default_factory=dict)
 
 
-def messages_read(messages: Sequence[Mapping[str, Any]]) -> Asked:
+def messages_read(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    places: Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Asked:
     """Read the messages of a request.
+
+    Args:
+        places: what each message is called in errors.
+        names: tools of calls that wait from before the first message: call id -> name.
 
     Raises:
         Invalid: a message cannot be used; the error names its place.
     """
     system: list[str] = []
     history: list[Message] = []
-    names: dict[str, str] = {}
+    names = dict(names or {})
     answers: dict[str, str] = {}
     for index, message in enumerate(messages):
-        where, role = f"messages[{index}]", message.get("role")
+        where = places[index] if places else f"messages[{index}]"
+        role = message.get("role")
         if role in ("system", "developer"):
             system.append(_text(message.get("content"), where))
         elif role == "user":
@@ -58,22 +68,23 @@ def messages_read(messages: Sequence[Mapping[str, Any]]) -> Asked:
             history.append(_user(message.get("content"), where))
         elif role == "assistant":
             answers = {}
-            turn = _turn(message, where)
+            turn = turn_read(message, where)
             names = {call.id: call.name for call in turn.tool_calls}
             history.append(turn)
         elif role == "tool":
             call_id = str(message.get("tool_call_id") or "")
             if call_id not in names:
-                raise _invalid(where, "It answers no call of the assistant message before it.")
+                raise _invalid(where, "It answers no call of the assistant's message before it.")
             content = _text(message.get("content"), where)
             answers[call_id] = content
             history.append(ToolResult(call_id, names[call_id], content))
         else:
             raise _invalid(f"{where}.role", f"“{role}” is none of system, developer, user, assistant and tool.")  # fmt: skip
+    whole = "input" if places is not None else "messages"
     if not history:
-        raise _invalid("messages", "Send at least one message of a user.")
+        raise _invalid(whole, "Send at least one message of a user.")
     if isinstance(history[-1], Turn):
-        raise _invalid("messages", "The last message is the assistant's: there is nothing to answer.")  # fmt: skip
+        raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")  # fmt: skip
     return Asked("\n\n".join(filter(None, system)), history, answers)
 
 
@@ -121,7 +132,8 @@ def _image(url: str, where: str) -> Media:
         raise _invalid(where, str(error)) from error
 
 
-def _turn(message: Mapping[str, Any], where: str) -> Turn:
+def turn_read(message: Mapping[str, Any], where: str) -> Turn:
+    """Read a message of the assistant; raises Invalid, which names ``where``."""
     calls = []
     given = message.get("tool_calls") or []
     if not isinstance(given, list):
@@ -307,6 +319,7 @@ def answer_of(
     passages: Mapping[int, Passage],
     pending: Sequence[tuple[int, str, Mapping[str, Any]]],
     approvals: Sequence[str],
+    usage: Mapping[str, Any],
 ) -> Answer:
     """Put together what a run has to say.
 
@@ -316,10 +329,11 @@ def answer_of(
         told: the part of it that an earlier response told.
         pending: client calls that wait: (decision id, name, arguments).
         approvals: names of calls that wait for approval here.
+        usage: what this part of it used, in our words.
     """
     cited, growing = answer_cite(text, passages), Growing()
     growing.more(told, passages)
-    new = growing.more(text, passages).strip("\n")
+    new = growing.more(text, passages).lstrip("\n")
     calls = [
         {
             "id": call_id_of(run.pk, decision),
@@ -331,6 +345,6 @@ def answer_of(
     reason = "tool_calls" if calls else "length" if run.limit_reached == "max_tokens" else "stop"
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
-        finish_reason=reason, usage=usage_json(run.usage), citations=citations_json(cited), waiting=list(approvals),
+        finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited), waiting=list(approvals),
         status=run.status,
     )  # fmt: skip

@@ -3,81 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from pydantic import BaseModel
 
-from apps.collections.services import collection_create, document_upload
-from jobs.models import ACTIVE, Job
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
-from tests.cast import Cast, make_cast
-from tests.fake_provider import FakeProvider, running
-from tests.servers import Stack, wait_for
+from tests.conversations.openai.site import (
+    ASK,
+    CLIENT_TOOL,
+    FAILING,
+    JSON,
+    MODELS,
+    PLAIN,
+    SCRIPTED,
+    SLOW,
+    WEATHER,
+    Site,
+    two_cities,
+)
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.servers
-
-PLAIN = "compatible/fake-words12"
-SLOW = "compatible/fake-words400-gap50"
-SEARCHING = "compatible/fake-search1-words12"
-CLIENT_TOOL = "compatible/fake-search1-use_weather-words6"
-JSON = "compatible/fake-json"
-FAILING = "compatible/fake-fail400"
-MODELS = (PLAIN, SLOW, SEARCHING, CLIENT_TOOL, JSON, FAILING)
-ASK: list[Any] = [{"role": "user", "content": "What is the duty on lamps?"}]
-WEATHER: Any = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "Tell the weather.",
-        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
-    },
-}
-
-
-@dataclass(frozen=True)
-class Site:
-    cast: Cast
-    client: openai.OpenAI
-    fake: FakeProvider
-    url: str
-
-
-@pytest.fixture
-def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
-    cast = make_cast()
-    with running() as (model_url, fake):
-        stack = Stack(
-            tmp_path,
-            GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
-            GROUNDWORK_COMPATIBLE_MODELS=",".join(m.removeprefix("compatible/") for m in MODELS),
-            GROUNDWORK_DEFAULT_MODEL=SEARCHING,
-        )
-        try:
-            stack.start_web()
-            stack.start_worker()
-            who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
-            text = "The duty on lamps of heading 8539.50.00 is four percent. " * 20
-            with tenant_scope(cast.tenant.pk):
-                trade = collection_create(**who, name="Trade")
-                document_upload(**who, collection=trade, name="lamps.txt", chunks=[text.encode()])
-                _, key = api_key_create(
-                    **who, name="tests",
-                    scopes=["conversation.write", "conversation.read", "tool.run", "search.run", "collection.read", "model.read", "run.read"],
-                )  # fmt: skip
-                waiting = Job.objects.filter(status__in=ACTIVE)
-                wait_for(lambda: not waiting.exists(), 60, "the document")
-            client = openai.OpenAI(base_url=f"{stack.url}/api/v1", api_key=key, max_retries=0)
-            yield Site(cast, client, fake, stack.url)
-        finally:
-            stack.stop()
-            for log in tmp_path.glob("*.log"):
-                print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
 
 
 def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
@@ -86,6 +36,8 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     plain_and_streamed_say_the_same(site)
     workspace_answers_with_citations(site)
     clients_tool_is_handed_back_and_its_result_taken(site)
+    parallel_calls_are_handed_back_together(site)
+    events_are_told_to_who_wants_them(site)
     structured_answer_fits_its_schema(site)
     errors_are_errors(site)
     client_that_goes_away_stops_the_run(site)
@@ -96,6 +48,10 @@ def models_are_listed(site: Site) -> None:
     ids = [model.id for model in site.client.models.list()]
     assert ids[0] == "assistant/workspace"
     assert set(MODELS) <= set(ids)
+    assert site.client.models.retrieve("assistant/workspace").owned_by == "compatible"
+    assert site.client.models.retrieve(PLAIN).id == PLAIN
+    with pytest.raises(openai.NotFoundError):
+        site.client.models.retrieve("gpt-none")
 
 
 def plain_and_streamed_say_the_same(site: Site) -> None:
@@ -160,14 +116,61 @@ def clients_tool_is_handed_back_and_its_result_taken(site: Site) -> None:
     assert again.choices[0].finish_reason == "stop"
 
 
+def parallel_calls_are_handed_back_together(site: Site) -> None:
+    site.fake.replies["fake-scripted"] = two_cities
+    with site.client.chat.completions.stream(model=SCRIPTED, messages=ASK, tools=[WEATHER]) as s:
+        message = s.get_final_completion().choices[0].message
+    calls = message.tool_calls or []
+    assert [json.loads(c.function.arguments) for c in calls] == [{"query": "Lyon"}, {"query": "Graz"}]  # fmt: skip
+    said: Any = message.model_dump(exclude_none=True, exclude={"parsed", "content"})
+    results: list[Any] = [
+        {"role": "tool", "tool_call_id": call.id, "content": sky}
+        for call, sky in zip(calls, ("sunny", "wet"), strict=True)
+    ]
+    with pytest.raises(openai.ConflictError):  # half of the results
+        site.client.chat.completions.create(
+            model=SCRIPTED, messages=[*ASK, said, results[0]], tools=[WEATHER]
+        )
+    history: list[Any] = [*ASK, said, *reversed(results)]
+    whole = site.client.chat.completions.create(model=SCRIPTED, messages=history, tools=[WEATHER])
+    assert whole.choices[0].message.content == "It is sunny and wet."
+
+
+def events_are_told_to_who_wants_them(site: Site) -> None:
+    def told(**more: Any) -> list[str]:
+        stream = site.client.chat.completions.create(
+            model="assistant/workspace", messages=ASK, stream=True, extra_body=more
+        )
+        extras = [(chunk.model_extra or {}).get("groundwork", {}) for chunk in stream]
+        return [event["kind"] for extra in extras for event in extra.get("events", ())]
+
+    kinds = told(groundwork={"events": True})
+    assert kinds.index("tool_started") < kinds.index("tool_finished")
+    assert not {"text", "finished"} & set(kinds)
+    assert told() == []
+
+
 def structured_answer_fits_its_schema(site: Site) -> None:
-    replies = iter(["This is no JSON.", '{"percent": 4}'])
-    site.fake.replies["fake-json"] = lambda body: next(replies)
-    schema: Any = {"type": "object", "properties": {"percent": {"type": "integer"}}, "required": ["percent"]}  # fmt: skip
-    form: Any = {"type": "json_schema", "json_schema": {"name": "duty", "schema": schema}}
-    whole = site.client.chat.completions.create(model=JSON, messages=ASK, response_format=form)
-    text = whole.choices[0].message.content or ""
-    assert json.loads(text[text.index("{") :]) == {"percent": 4}
+    class Duty(BaseModel):
+        percent: int
+
+    def corrected(body: dict[str, Any]) -> str:
+        return (
+            '{"percent": 4}' if "This is no JSON." in str(body["messages"]) else "This is no JSON."
+        )
+
+    for is_streamed in (False, True):
+        site.fake.replies["fake-json"] = corrected
+        if is_streamed:
+            with site.client.chat.completions.stream(
+                model=JSON, messages=ASK, response_format=Duty
+            ) as s:
+                whole = s.get_final_completion()
+        else:
+            whole = site.client.chat.completions.parse(
+                model=JSON, messages=ASK, response_format=Duty
+            )
+        assert whole.choices[0].message.parsed == Duty(percent=4)
 
 
 def errors_are_errors(site: Site) -> None:

@@ -482,6 +482,10 @@ class Groundwork(Transport):
         """List all versions at a document's path, newest first; `live_to` is null for the current one."""
         return cast("list[models.Document]", self._call("GET", f"/api/v1/documents/{id}/versions"))
 
+    def embeddings_create(self, body: models.EmbeddingsShapeRequest, *, idempotency_key: str | None = None) -> models.Embeddings:
+        """Embed texts with one of the workspace's embedders; vectors have length 1."""
+        return cast("models.Embeddings", self._call("POST", "/api/v1/embeddings", body=body, idempotency_key=idempotency_key))
+
     def imports_get(self, id: int) -> models.ImportDetail:
         """Return an import with its counts and what was left out."""
         return cast("models.ImportDetail", self._call("GET", f"/api/v1/imports/{id}"))
@@ -512,6 +516,10 @@ class Groundwork(Transport):
         then its models; `extractive`, the last, quotes without a language model."""
         return cast("models.Models", self._call("GET", "/api/v1/models"))
 
+    def models_get(self, model: str) -> models.Model:
+        """Return what is listed under an id."""
+        return cast("models.Model", self._call("GET", f"/api/v1/models/{model}"))
+
     def reads_list(self, *, chunk: int | None = None, cursor: str | None = None, document: int | None = None, page_size: int | None = None, run: int | None = None, who: int | None = None) -> models.PaginatedChunkReadList:
         """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`.
         chunk: Id of the chunk. cursor: The pagination cursor value. document: Id of the document: who has read it?
@@ -522,6 +530,14 @@ class Groundwork(Transport):
     def reads_list_all(self, *, chunk: int | None = None, document: int | None = None, page_size: int | None = None, run: int | None = None, who: int | None = None) -> Iterator[models.ChunkRead]:
         """Go through all rows of ``reads_list``, page by page."""
         return self._every(lambda cursor: self.reads_list(chunk=chunk, document=document, page_size=page_size, run=run, who=who, cursor=cursor))
+
+    def responses_create(self, body: models.ResponseShapeRequest, *, idempotency_key: str | None = None) -> models.Response:
+        """Answer an input: at once, or as a stream of typed events."""
+        return cast("models.Response", self._call("POST", "/api/v1/responses", body=body, idempotency_key=idempotency_key))
+
+    def responses_get(self, response_id: str) -> models.Response:
+        """Return a response that was kept, as far as it has come."""
+        return cast("models.Response", self._call("GET", f"/api/v1/responses/{response_id}"))
 
     def runs_get(self, id: int) -> models.Run:
         """Return a run."""

@@ -710,6 +710,34 @@ class DocumentTypeRulesRequest(TypedDict):
 EffectEnum: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 
+class Embedding(TypedDict):
+    object: str
+    """Always `embedding`."""
+    index: int
+    embedding: Any
+    """Numbers; or little-endian float32 in base64, when asked for."""
+
+
+class Embeddings(TypedDict):
+    """As OpenAI documents it; ``groundwork.truncated`` counts texts of which the model saw only the beginning."""
+    object: str
+    """Always `list`."""
+    data: list[Embedding]
+    model: str
+    usage: dict[str, int]
+    groundwork: dict[str, Any]
+
+
+class EmbeddingsShapeRequest(TypedDict):
+    model: str
+    input: str | list[str]
+    encoding_format: NotRequired[EncodingFormatEnum]
+    dimensions: NotRequired[int | None]
+    user: NotRequired[str | None]
+
+EncodingFormatEnum: TypeAlias = "Literal['float', 'base64']"
+
+
 class Error(TypedDict):
     """The one shape of every error."""
     code: str
@@ -728,6 +756,8 @@ EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.f
 
 class ExtensionShapeRequest(TypedDict):
     collections: NotRequired[Any]
+    events: NotRequired[bool]
+    """Stream the run's events too, under `groundwork`."""
 
 
 class File(TypedDict):
@@ -852,6 +882,13 @@ class FunctionShapeRequest(TypedDict):
     name: str
     description: NotRequired[str]
     parameters: NotRequired[dict[str, Any]]
+
+
+class FunctionToolShapeRequest(TypedDict):
+    name: str
+    description: NotRequired[str | None]
+    parameters: NotRequired[dict[str, Any] | None]
+    type: TypeEnum
 
 
 class GitDiff(TypedDict):
@@ -1437,6 +1474,47 @@ class ReplayRow(TypedDict):
     is_equal: bool
 
 RerankerEnum: TypeAlias = "Literal['default', 'none', 'cross-encoder', 'model']"
+
+
+class Response(TypedDict):
+    """As OpenAI documents it; ``groundwork`` holds the run, its state, citations, and calls that wait for
+    approval."""
+    id: str
+    object: str
+    """Always `response`."""
+    created_at: int
+    status: str
+    """completed, failed, in_progress, cancelled or incomplete."""
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    error: dict[str, Any] | None
+    incomplete_details: dict[str, Any] | None
+    previous_response_id: str | None
+    groundwork: dict[str, Any]
+
+
+class ResponseShapeRequest(TypedDict):
+    model: str
+    input: str | list[dict[str, Any]]
+    instructions: NotRequired[str | None]
+    previous_response_id: NotRequired[str | None]
+    stream: NotRequired[bool | None]
+    """Answer with server-sent events, as OpenAI does."""
+    store: NotRequired[bool | None]
+    """False: no later request can name this response. The run is kept as every run is."""
+    tools: NotRequired[list[FunctionToolShapeRequest]]
+    tool_choice: NotRequired[Any]
+    parallel_tool_calls: NotRequired[bool | None]
+    text: NotRequired[dict[str, Any] | None]
+    max_output_tokens: NotRequired[int | None]
+    temperature: NotRequired[float | None]
+    top_p: NotRequired[float | None]
+    metadata: NotRequired[dict[str, str] | None]
+    background: NotRequired[Any]
+    conversation: NotRequired[Any]
+    prompt: NotRequired[Any]
+    groundwork: NotRequired[ExtensionShapeRequest]
 
 
 class RestoreInputRequest(TypedDict):

@@ -1,0 +1,99 @@
+"""Responses for OpenAI's clients: the same runs as chat completions, kept so that a later request can go on from one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from asgiref.sync import async_to_sync
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.conversations.openai.api import OpenAIView
+from apps.conversations.openai.follow import (
+    Followed,
+    Outcome,
+    answer_wait,
+    outcome_read,
+    progress_follow,
+)
+from apps.conversations.openai.responses import previous_read, response_get
+from apps.conversations.openai.responses_shapes import (
+    ResponseOutput,
+    ResponseShape,
+    response_request_read,
+)
+from apps.conversations.openai.responses_wire import ResponseWriter, event_frame
+from apps.conversations.openai.services import completion_start
+from runs.stream import HEARTBEAT
+
+
+class ResponsesView(OpenAIView):
+    """Responses."""
+
+    actions = {"POST": "conversation.write"}
+    waits = True
+
+    # The stream is left out of the schema: whoever wants it uses a client of OpenAI's, which knows its events.
+    @extend_schema(operation_id="responses_create", tags=["responses"], request=ResponseShape, responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    def post(self, request: Request) -> Response | StreamingHttpResponse:
+        """Answer an input: at once, or as a stream of typed events."""
+        shape = ResponseShape(data=request.data)
+        shape.is_valid(raise_exception=True)
+        values = shape.validated_data
+        named = values["previous_response_id"]
+        previous = (
+            previous_read(tenant=self.tenant, actor=self.actor, response_id=named)
+            if named
+            else None
+        )
+        asked = response_request_read(values, previous)
+        run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
+        followed = Followed(
+            self.tenant, self.actor, run, asked.model, run.last_seq,
+            with_events=bool((values["groundwork"] or {}).get("events")),
+        )  # fmt: skip
+        repeated = (asked.response or {})["asked"]
+        writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
+        if values["stream"]:
+            return self.stream(_frames(followed, writer))
+        outcome = async_to_sync(answer_wait)(followed)
+        if outcome.problem is not None:
+            return self.failed(outcome.problem)
+        return Response(writer.whole(outcome))
+
+
+class ResponseView(OpenAIView):
+    """One response."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="responses_get", tags=["responses"], responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    def get(self, request: Request, response_id: str) -> Response:
+        """Return a response that was kept, as far as it has come."""
+        stored = response_get(actor=self.actor, response_id=response_id)
+        followed = stored.followed(self.tenant, self.actor)
+        run = stored.run
+        repeated = {**run.request["response"]["asked"], "previous_response_id": stored.previous_id}
+        writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), followed.model, repeated)  # fmt: skip
+        return Response(writer.whole(outcome_read(followed)))
+
+
+async def _frames(followed: Followed, writer: ResponseWriter) -> AsyncGenerator[bytes, None]:
+    """Yield a response as server-sent events. A client that goes away stops the run."""
+    for event in writer.begin():
+        yield event_frame(event)
+    async with aclosing(progress_follow(followed)) as progress:
+        async for step in progress:
+            if step is None:
+                yield HEARTBEAT
+                continue
+            if isinstance(step, Outcome):
+                events = writer.end(step)
+            elif isinstance(step, str):
+                events = writer.text(step)
+            else:
+                events = writer.events(step)
+            yield b"".join(event_frame(event) for event in events)

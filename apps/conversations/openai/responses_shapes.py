@@ -1,0 +1,182 @@
+"""What a request to ``/responses`` may hold; fields of OpenAI's that change nothing here are taken and left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.conversations.openai.responses import Previous
+from apps.conversations.openai.responses_wire import input_read, invalid
+from apps.conversations.openai.services import CompletionRequest
+from apps.conversations.openai.shapes import (
+    MAX_CHARS,
+    MAX_MESSAGES,
+    ExtensionShape,
+    FunctionShape,
+    choice_read,
+    collections_read,
+    schema_read,
+    tools_check,
+)
+from apps.conversations.openai.wire import messages_read
+
+_NOT_HERE = {
+    "background": "Leave it out: an answer is streamed, or waited for.",
+    "conversation": "Leave it out and send previous_response_id.",
+    "prompt": "Leave it out and send instructions.",
+}
+
+
+@extend_schema_field(
+    {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object", "additionalProperties": True}}]}
+)  # fmt: skip
+class InputField(serializers.Field[Any, Any, Any, Any]):
+    """A text, or items as OpenAI documents them."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            if len(data) > MAX_CHARS:
+                raise serializers.ValidationError(f"Send at most {MAX_CHARS} characters.")
+            return data
+        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+            raise serializers.ValidationError("Send a text or a list of items.")
+        if not 0 < len(data) <= MAX_MESSAGES:
+            raise serializers.ValidationError(f"Send 1 to {MAX_MESSAGES} items.")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class FunctionToolShape(FunctionShape):
+    type = serializers.ChoiceField(choices=["function"])
+    description = serializers.CharField(
+        default="", allow_blank=True, allow_null=True, max_length=20_000
+    )
+    parameters = serializers.DictField(default=dict, allow_null=True)
+
+
+class ResponseShape(serializers.Serializer[Any]):
+    model = serializers.CharField(max_length=120)
+    input = InputField()
+    instructions = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=MAX_CHARS)  # fmt: skip
+    previous_response_id = serializers.CharField(default=None, allow_null=True, max_length=60)
+    stream = serializers.BooleanField(default=False, allow_null=True, help_text="Answer with server-sent events, as OpenAI does.")  # fmt: skip
+    store = serializers.BooleanField(
+        default=True,
+        allow_null=True,
+        help_text="False: no later request can name this response. The run is kept as every run is.",
+    )
+    tools = FunctionToolShape(many=True, default=list)
+    tool_choice = serializers.JSONField(default=None)
+    parallel_tool_calls = serializers.BooleanField(default=True, allow_null=True)
+    text = serializers.DictField(default=None, allow_null=True)
+    max_output_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
+    temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
+    top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
+    metadata = serializers.DictField(
+        child=serializers.CharField(max_length=512, allow_blank=True),
+        default=None,
+        allow_null=True,
+    )
+    background = serializers.JSONField(default=None)
+    conversation = serializers.JSONField(default=None)
+    prompt = serializers.JSONField(default=None)
+    groundwork = ExtensionShape(default=None)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name, problem in _NOT_HERE.items():
+            if attrs[name]:
+                raise invalid(name, problem)
+        if len(attrs["metadata"] or {}) > 16:
+            raise invalid("metadata", "Send at most 16 keys.")
+        return attrs
+
+
+class ResponseOutput(serializers.Serializer[Any]):
+    """As OpenAI documents it; ``groundwork`` holds the run, its state, citations, and calls that wait for approval."""
+
+    id = serializers.CharField()
+    object = serializers.CharField(help_text="Always `response`.")
+    created_at = serializers.IntegerField()
+    status = serializers.CharField(
+        help_text="completed, failed, in_progress, cancelled or incomplete."
+    )
+    model = serializers.CharField()
+    output = serializers.ListField(child=serializers.DictField())
+    usage = serializers.DictField(allow_null=True)
+    error = serializers.DictField(allow_null=True)
+    incomplete_details = serializers.DictField(allow_null=True)
+    previous_response_id = serializers.CharField(allow_null=True)
+    groundwork = serializers.DictField()
+
+    class Meta:
+        ref_name = "Response"
+
+
+def response_request_read(
+    values: Mapping[str, Any], previous: Previous | None
+) -> CompletionRequest:
+    """Return what a checked body asks for.
+
+    Raises:
+        Invalid: something in it cannot be used; the error names the field.
+    """
+    tools = [
+        {"name": t["name"], "description": t["description"] or "", "parameters": t["parameters"] or {}}
+        for t in values["tools"]
+    ]  # fmt: skip
+    choice = values["tool_choice"]
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        choice = {"type": "function", "function": {"name": choice.get("name")}}
+    mode, tools = choice_read(choice, tools_check(tools))
+    messages, places = input_read(values["input"])
+    asked = messages_read(messages, places=places, names=previous.calls if previous else None)
+    developer = asked.system
+    if previous is not None:
+        open_ = set(previous.calls) - {m.get("tool_call_id") for m in messages}
+        if open_:
+            raise invalid("input", f"Send a function_call_output for {', '.join(sorted(open_))}.")
+        developer = "\n\n".join(filter(None, [previous.developer, developer]))
+        asked.history[:0] = previous.history
+    asked = replace(asked, system="\n\n".join(filter(None, [values["instructions"], developer])))
+    return CompletionRequest(
+        model=values["model"],
+        asked=asked,
+        tools=tools,
+        tool_choice=mode,
+        collections=collections_read(values),
+        schema=schema_read(_form(values["text"]), "text.format"),
+        max_tokens=values["max_output_tokens"],
+        temperature=values["temperature"],
+        response={"asked": _repeated(values), "developer": developer},
+    )
+
+
+def _form(text: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return ``text.format`` as chat completions write it: the schema inside of ``json_schema``."""
+    form = (text or {}).get("format")
+    if form is not None and not isinstance(form, dict):
+        raise invalid("text.format", "Send an object with a type.")
+    return form and {"type": form.get("type"), "json_schema": form}
+
+
+def _repeated(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a response repeats of its request."""
+    return {
+        "instructions": values["instructions"],
+        "max_output_tokens": values["max_output_tokens"],
+        "metadata": values["metadata"] or {},
+        "parallel_tool_calls": values["parallel_tool_calls"] is not False,
+        "previous_response_id": values["previous_response_id"],
+        "store": values["store"] is not False,
+        "temperature": values["temperature"],
+        "text": values["text"] or {"format": {"type": "text"}},
+        "tool_choice": values["tool_choice"] or "auto",
+        "tools": [{**tool, "strict": None} for tool in values["tools"]],
+        "top_p": values["top_p"],
+    }

@@ -1,0 +1,54 @@
+"""What the clients' suites ask of the running product, and what its models are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import openai
+
+from tests.cast import Cast
+from tests.fake_provider import FakeProvider
+
+PLAIN = "compatible/fake-words12"
+SLOW = "compatible/fake-words400-gap50"
+SEARCHING = "compatible/fake-search1-words12"
+CLIENT_TOOL = "compatible/fake-search1-use_weather-words6"
+JSON = "compatible/fake-json"
+SCRIPTED = "compatible/fake-scripted"
+FAILING = "compatible/fake-fail400"
+MODELS = (PLAIN, SLOW, SEARCHING, CLIENT_TOOL, JSON, SCRIPTED, FAILING)
+QUESTION = "What is the duty on lamps?"
+ASK: list[Any] = [{"role": "user", "content": QUESTION}]
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "Tell the weather.",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
+    },
+}
+SCOPES = ["conversation.write", "conversation.read", "tool.run", "search.run", "collection.read", "model.read", "run.read"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Site:
+    """The running product, with a document about lamps."""
+
+    cast: Cast
+    client: openai.OpenAI
+    fake: FakeProvider
+    url: str
+    key: str
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.url}/api/v1"
+
+
+def two_cities(body: dict[str, Any]) -> str | list[dict[str, Any]]:
+    """Ask for the weather of two cities side by side, then say what came back."""
+    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    if not results:
+        return [{"name": "weather", "arguments": {"query": city}} for city in ("Lyon", "Graz")]
+    return f"It is {' and '.join(results)}."
