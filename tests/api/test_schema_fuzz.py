@@ -41,60 +41,6 @@ EXAMPLES = 15  # per operation and mode
 REACHED_LEAST = 0.5
 ANSWER_S = 60
 ONLY = os.environ.get("FUZZ_ONLY", "")  # part of a path, while one works on it
-# Operations that a made-up request cannot carry out, and why. Each has a success test of its own: those of collections in
-# tests/collections/test_by_hand.py, the others with their room.
-NOT_BY_CHANCE = {
-    "POST /api/v1/conversations/{id}/turns/{turn_pk}/continue": "an answer must have been stopped",
-    "POST /api/v1/chat/completions": "a model that is there",
-    "POST /api/v1/responses": "a model that is there",
-    "GET /api/v1/responses/{response_id}": "a response that was kept",
-    "POST /api/v1/embeddings": "an embedder that is there",
-    "GET /api/v1/models/{model}": "a model that is there",
-    "POST /api/v1/webhooks": "an address that may be called",
-    "POST /api/v1/webhooks/{id}/deliveries/{delivery_pk}/redeliver": "a delivery must have ended",
-    "POST /api/v1/tool-sources": "a name that is free and a document, or an address that answers",
-    "PATCH /api/v1/tool-sources/{id}": "an address that may be called",
-    "PUT /api/v1/tool-sources/{id}/credentials": "a place that fits the kind of credential",
-    "PUT /api/v1/tool-sources/{id}/contract-tests": "names a tool that is there",
-    "POST /api/v1/tool-sources/{id}/versions/accept": "names a version that waits",
-    "POST /api/v1/tool-sources/{id}/versions/reject": "names a version that waits",
-    "POST /api/v1/runs/{id}/decisions/{decision_pk}": "a run must wait for the decision",
-    "POST /api/v1/approvals/{id}/hand-over": "names another member, and a decision that waits",
-    "POST /api/v1/collections/{id}/swaps": "names an embedder",
-    "POST /api/v1/swaps/{id}": "a swap must be in the state for it",
-    "PUT /api/v1/document-types": "a set of rules",
-    "POST /api/v1/tool-grants": "whom and what it is about must fit together",
-    "PUT /api/v1/tool-grants/{id}": "whom and what it is about must fit together",
-    "POST /api/v1/access/try": "names a tool",
-    "POST /api/v1/chunk-changes/{id}/restore": "a chunk must have been changed",
-    "POST /api/v1/collections/{id}/imports": "an archive, or an address that answers",
-    "POST /api/v1/imports/{id}/cancel": "an import must be under way",
-    "POST /api/v1/imports/{id}/retry": "an import must have failed",
-    "POST /api/v1/documents/{id}/restore": "names a version that is not the live one",
-    "POST /api/v1/documents/{id}/reindex": "the version must be live still when its turn comes",
-    **dict.fromkeys(
-        (
-            "GET /api/v1/collections/{id}/files/syntax",
-            "GET /api/v1/collections/{id}/files/diff",
-            "GET /api/v1/collections/{id}/files/content",
-            "DELETE /api/v1/collections/{id}/files/content",
-            "POST /api/v1/collections/{id}/files/edit",
-            "POST /api/v1/collections/{id}/files/move",
-            "POST /api/v1/collections/{id}/files/redo",
-            "POST /api/v1/collections/{id}/files/restore",
-        ),
-        "names a file that is there, or a change that was undone",
-    ),
-    **dict.fromkeys(
-        (
-            "GET /api/v1/collections/{id}/git/diff",
-            "GET /api/v1/collections/{id}/git/log",
-            "GET /api/v1/collections/{id}/git/status",
-        ),
-        "the collection must hold a repository",
-    ),
-}
-ANSWER_S = 20
 
 
 def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(api: Api) -> None:
