@@ -16,6 +16,7 @@ _VIEWER = frozenset(
         "model.read",
         "tool.run",
         "dataset.read",
+        "evaluation.read",
     }
 )
 _MEMBER = _VIEWER | {
@@ -23,6 +24,7 @@ _MEMBER = _VIEWER | {
     "document.write",
     "member.read",
     "dataset.write",
+    "evaluation.write",
     "assistant.write",
 }
 _ADMIN = _MEMBER | {

@@ -1,0 +1,120 @@
+"""The scorers of an experiment, made from what it keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from apps.datasets.rubric import SIX, Criterion, Rubric
+from apps.evaluations.asking import CachedAsk
+from apps.evaluations.models import RubricVersion
+from apps.evaluations.scorers.base import Scorer
+from apps.evaluations.scorers.judges import Faithfulness, Jury, RubricJudge
+from apps.evaluations.scorers.lexical import LexicalFaithfulness, LexicalRubric
+from apps.evaluations.scorers.registry import JUDGES, rule_scorer
+from basics.errors import Invalid, Missing
+from runs.providers import EXTRACTIVE
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+LEXICAL = "lexical"
+"""Instead of a model: judges that count words, for where no model has a key."""
+
+
+class JudgeOptions(BaseModel):
+    """Options of a judge.
+
+    Attributes:
+        rubric, number: which version of which rubric; the newest without a number. Of the kind ``rubric`` alone.
+        models: who judges; several are a jury. ``lexical`` counts words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    rubric: str = SIX.slug
+    number: int | None = None
+    models: tuple[str, ...] = Field((LEXICAL,), min_length=1, max_length=7)
+
+
+def judge_options(kind: str, options: Mapping[str, Any]) -> JudgeOptions:
+    """Return checked options. Raises Invalid ``scorer_invalid``."""
+    try:
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+        return JudgeOptions.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        message = f"Scorer “{kind}”, {place}: {first['msg']}."
+        raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}}) from error
+
+
+def rubric_value(version: RubricVersion) -> Rubric:
+    """Return the plain value of a stored rubric."""
+    criteria = tuple(
+        Criterion(**{**one, "anchors": tuple(one["anchors"])}) for one in version.criteria
+    )
+    return Rubric(version.rubric.slug, version.number, criteria)
+
+
+def rubric_version_get(*, actor: Actor, slug: str, number: int | None = None) -> RubricVersion:
+    """Return a rubric's version, the newest without a number. Raises Missing."""
+    rows = RubricVersion.objects.visible_to(actor).filter(rubric__slug=slug)
+    if number is not None:
+        rows = rows.filter(number=number)
+    found: RubricVersion | None = rows.select_related("rubric").order_by("-number").first()
+    if found is None:
+        raise Missing("rubric")
+    return found
+
+
+def scorers_make(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    specs: Sequence[Mapping[str, Any]],
+    check: Callable[[], None] | None = None,
+    attribution: Mapping[str, Any] | None = None,
+) -> tuple[list[tuple[Scorer, RubricVersion | None]], list[CachedAsk]]:
+    """Return the scorers with the rubric each of them uses, and those who ask for them (they know what it cost).
+
+    Args:
+        specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them.
+
+    Raises:
+        Invalid: a kind or option is unknown. Missing: a rubric is gone.
+    """
+    asks: dict[str, CachedAsk] = {}
+
+    def ask(model: str) -> CachedAsk:
+        if model not in asks:
+            asks[model] = CachedAsk(tenant, actor, model, check, attribution)
+        return asks[model]
+
+    made: list[tuple[Scorer, RubricVersion | None]] = []
+    for spec in specs:
+        kind, options = str(spec.get("kind", "")), spec.get("options") or {}
+        if kind not in JUDGES:
+            made.append((rule_scorer(kind, options), None))
+            continue
+        chosen = judge_options(kind, options)
+        version: RubricVersion | None = None
+        judges: list[Scorer] = []
+        if kind == "rubric":
+            version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
+            rubric = rubric_value(version)
+            judges = [
+                LexicalRubric(rubric) if _is_lexical(m) else RubricJudge(rubric, ask(m))
+                for m in chosen.models
+            ]
+        else:
+            judges = [
+                LexicalFaithfulness() if _is_lexical(m) else Faithfulness(ask(m))
+                for m in chosen.models
+            ]
+        made.append((judges[0] if len(judges) == 1 else Jury(tuple(judges)), version))
+    return made, list(asks.values())
+
+
+def _is_lexical(model: str) -> bool:
+    return model in (LEXICAL, EXTRACTIVE)

@@ -1,0 +1,41 @@
+"""Experiments, their trials and scores; rubrics; what people annotate."""
+
+from apps.evaluations.models.annotation import (
+    AnnotationItem,
+    AnnotationQueue,
+    Assignment,
+    AssignmentState,
+)
+from apps.evaluations.models.experiment import (
+    EXPERIMENT_ACTIVE,
+    TRIAL_ENDED,
+    Arm,
+    Baseline,
+    Experiment,
+    ExperimentState,
+    ScoreCache,
+    Trial,
+    TrialState,
+)
+from apps.evaluations.models.rubric import Rubric, RubricVersion
+from apps.evaluations.models.score import Score, ScoreAuthor
+
+__all__ = [
+    "EXPERIMENT_ACTIVE",
+    "TRIAL_ENDED",
+    "AnnotationItem",
+    "AnnotationQueue",
+    "Arm",
+    "Assignment",
+    "AssignmentState",
+    "Baseline",
+    "Experiment",
+    "ExperimentState",
+    "Rubric",
+    "RubricVersion",
+    "Score",
+    "ScoreAuthor",
+    "ScoreCache",
+    "Trial",
+    "TrialState",
+]

@@ -1,0 +1,176 @@
+"""Experiments: arms over the rows of a dataset version, and one trial per arm, row and repeat."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.datasets.models import Dataset, DatasetVersion, RowContent
+from jobs.models import Job
+from runs.models import Run
+from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class ExperimentState(models.TextChoices):
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    STOPPED = "stopped", "Stopped"
+    COMPLETED = "completed", "Completed"
+
+
+EXPERIMENT_ACTIVE = (ExperimentState.RUNNING, ExperimentState.PAUSED)
+
+
+class Experiment(TenantModel):
+    """What is measured: which rows, which arms, which scorers, how often."""
+
+    name = models.CharField(max_length=120)
+    version = TenantForeignKey(
+        DatasetVersion, db_on_delete=RESTRICT, related_name="+", help_text="The rows."
+    )
+    dataset = TenantForeignKey(Dataset, related_name="+", help_text="Of the version.")
+    split = models.CharField(max_length=10, blank=True, help_text="Empty: all rows.")
+    repeats = models.PositiveSmallIntegerField(default=1)
+    scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
+    concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
+    budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    state = models.CharField(
+        max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING
+    )
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it waits or was stopped.")
+    corpus = models.CharField(
+        max_length=64, blank=True, help_text="Fingerprint of the documents its arms search."
+    )
+    actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=ExperimentState.values), name="experiment_state_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(repeats__gte=1), name="experiment_repeats_positive"
+            ),
+        ]
+        indexes = [models.Index(fields=["tenant", "-id"], name="experiment_newest")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Arm(TenantModel):
+    """One of the things that an experiment compares: a target with its settings."""
+
+    experiment = TenantForeignKey(Experiment, related_name="arms", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=160)
+    target = models.JSONField(help_text="See apps.evaluations.targets.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["experiment", "position"], name="arm_position")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TrialState(models.TextChoices):
+    """What is done next with a trial; the last two are ends."""
+
+    PENDING = "pending", "Waiting"
+    ANSWERING = "answering", "Answering"
+    SCORING = "scoring", "Scoring"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+
+
+TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED)
+
+
+class Trial(TenantModel):
+    """One row asked of one arm once. Its job has it while one is set."""
+
+    experiment = TenantForeignKey(Experiment, related_name="trials", db_index=False)
+    arm = TenantForeignKey(Arm, related_name="trials", db_index=False)
+    row_ref = models.BigIntegerField(help_text="The row's id, the same in every version.")
+    position = models.PositiveIntegerField(help_text="Of the row in the version.")
+    content = TenantForeignKey(RowContent, db_on_delete=RESTRICT, related_name="+")
+    repeat = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(max_length=9, choices=TrialState.choices, default=TrialState.PENDING)
+    answer = models.TextField(blank=True)
+    outcome = models.JSONField(
+        default=dict, help_text="Passages, citations, calls, labels; see apps.evaluations.outcomes."
+    )
+    error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer.")
+    latency_ms = models.FloatField(null=True)
+    cost_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+    )
+    judge_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
+    run = TenantForeignKey(Run, db_on_delete=SET_NULL, null=True, related_name="+")
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["arm", "row_ref", "repeat"], name="trial_once"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=TrialState.values), name="trial_state_known"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["experiment", "state", "id"], name="trial_state"),
+            models.Index(fields=["arm", "position", "repeat"], name="trial_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.row_ref}.{self.repeat} of arm {self.arm_id} ({self.state})"
+
+
+class ScoreCache(TenantModel):
+    """An answer of a judge's model, by everything that it depends on. Append-only."""
+
+    append_only = True
+
+    key = models.CharField(
+        max_length=64, help_text="SHA-256 of the judge's prompt, form, model and input."
+    )
+    model = models.CharField(max_length=120)
+    value = models.JSONField(help_text="The checked answer.")
+    cost_usd = models.DecimalField(max_digits=14, decimal_places=8, null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "key"], name="score_cache_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Baseline(TenantModel):
+    """Which arm a gate compares with. The newest of a name counts; the older ones are its history. Append-only."""
+
+    append_only = True
+
+    dataset = TenantForeignKey(Dataset, related_name="+")
+    name = models.SlugField(max_length=60, default="main")
+    arm = TenantForeignKey(Arm, related_name="+")
+    note = models.CharField(max_length=200, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["dataset", "name", "-id"], name="baseline_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of dataset {self.dataset_id}"

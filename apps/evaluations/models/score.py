@@ -1,0 +1,59 @@
+"""Scores: immutable, each with its author."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.evaluations.models.annotation import Assignment
+from apps.evaluations.models.experiment import Trial
+from apps.evaluations.models.rubric import RubricVersion
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.models import TenantModel
+
+
+class ScoreAuthor(models.TextChoices):
+    RULE = "rule", "Rule"
+    JUDGE = "judge", "Judge"
+    PERSON = "person", "Person"
+
+
+class Score(TenantModel):
+    """One score of one trial. Append-only; an empty value is "unscored", and the reason says why."""
+
+    append_only = True
+
+    trial = TenantForeignKey(Trial, related_name="scores", db_index=False)
+    name = models.CharField(max_length=60)
+    value = models.FloatField(null=True, help_text="0 to 1; empty: unscored.")
+    level = models.FloatField(null=True, help_text="On the scale it was judged by, 1 to 5.")
+    reason = models.TextField(blank=True)
+    evidence = models.TextField(blank=True)
+    details = models.JSONField(default=dict)
+    author_kind = models.CharField(max_length=6, choices=ScoreAuthor.choices)
+    author = models.CharField(
+        max_length=300, help_text="Scorer with its version, or person with their number."
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    rubric_version = TenantForeignKey(
+        RubricVersion, db_on_delete=SET_NULL, null=True, related_name="+"
+    )
+    assignment = TenantForeignKey(
+        Assignment, db_on_delete=SET_NULL, null=True, related_name="scores"
+    )
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["trial", "name", "author"], name="score_once"),
+            models.CheckConstraint(
+                condition=models.Q(value__isnull=True) | models.Q(value__gte=0, value__lte=1),
+                name="score_value_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of trial {self.trial_id} by {self.author}"

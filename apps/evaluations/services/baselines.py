@@ -1,0 +1,47 @@
+"""Writes of baselines: which arm a gate compares with."""
+
+from __future__ import annotations
+
+import re
+
+from django.db import transaction
+
+from apps.evaluations.models import Arm, Baseline, ExperimentState
+from basics.errors import Conflict, Invalid
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+
+
+def baseline_set(
+    *, tenant: Tenant, actor: Actor, arm: Arm, name: str = "main", note: str = ""
+) -> Baseline:
+    """Make an arm the baseline of its dataset from now on; the one before stays in the history.
+
+    Raises:
+        Conflict: ``experiment_unfinished``. Invalid: the name is none.
+    """
+    actor.require("evaluation.write")
+    if not _NAME.fullmatch(name):
+        raise Invalid(
+            "baseline_invalid", "A baseline's name has small letters, digits, - and _.",
+            data={"fields": {"name": ["Small letters, digits, - and _."]}},
+        )  # fmt: skip
+    if arm.experiment.state != ExperimentState.COMPLETED:
+        raise Conflict("experiment_unfinished", "Wait until the experiment is completed.")
+    with transaction.atomic():
+        row: Baseline = Baseline.objects.create(
+            tenant=tenant,
+            dataset_id=arm.experiment.dataset_id,
+            name=name,
+            arm=arm,
+            note=note.strip()[:200],
+            created_by_id=actor.user_id,
+        )
+        audit_record(
+            tenant=tenant, actor=actor, action="baseline.set", object=row,
+            data={"arm": arm.pk, "name": name},
+        )  # fmt: skip
+    return row

@@ -1,0 +1,298 @@
+"""Create, pause, resume and stop experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.collections.models import Collection
+from apps.conversations.models import AssistantVersion
+from apps.datasets.models import DatasetVersion, Split
+from apps.datasets.selectors import version_rows
+from apps.evaluations.fingerprints import corpus_fingerprint
+from apps.evaluations.judging import LEXICAL, judge_options, rubric_version_get
+from apps.evaluations.models import (
+    EXPERIMENT_ACTIVE,
+    Arm,
+    Experiment,
+    ExperimentState,
+    Trial,
+)
+from apps.evaluations.scorers.registry import JUDGES, rule_scorer
+from apps.evaluations.services.rubrics import rubric_seed
+from apps.evaluations.services.trials import experiment_locked, trials_start
+from apps.evaluations.targets import (
+    MAX_ARMS,
+    AssistantTarget,
+    ModelTarget,
+    RetrieverTarget,
+    Target,
+    target_read,
+    target_told,
+)
+from basics.errors import Conflict, Invalid, Missing
+from jobs.models import ACTIVE, Job
+from jobs.services import job_cancel
+from runs.actors import actor_facts
+from runs.providers import models_available
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+MAX_TRIALS, MAX_REPEATS, MAX_CONCURRENCY = 200_000, 20, 50
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSpec:
+    """An arm to be made: its target as JSON values, and its name ("" makes one of the target's settings)."""
+
+    target: Mapping[str, Any]
+    name: str = ""
+
+
+def experiment_create(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    name: str,
+    version: DatasetVersion,
+    arms: Sequence[ArmSpec],
+    scorers: Sequence[Mapping[str, Any]],
+    split: str = "",
+    repeats: int = 1,
+    concurrency: int = 4,
+    budget_usd: Decimal | None = None,
+) -> Experiment:
+    """Create an experiment with all its trials and start the first of them.
+
+    Args:
+        version: the rows; ``split`` chooses among them.
+        scorers: ``{"kind", "options"}`` each; see ``scorers.registry`` and ``judging.JudgeOptions``.
+        repeats: how often each row is asked of each arm.
+        concurrency: trials at a time.
+        budget_usd: hard limit for answers and judges together; None for none.
+
+    Raises:
+        Invalid: what is wrong, with its field. Missing: something it names is not there for the actor.
+    """
+    actor.require("evaluation.write")
+    actor.require("dataset.read")
+    name = " ".join(name.split())
+    _require(
+        bool(name) and len(name) <= 120,
+        "name",
+        "Give the experiment a name of at most 120 characters.",
+    )
+    _require(1 <= repeats <= MAX_REPEATS, "repeats", f"Repeat 1 to {MAX_REPEATS} times.")
+    _require(
+        1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time."
+    )
+    _require(split in ("", *Split.values), "split", f"Choose a split: {', '.join(Split.values)}.")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
+    _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
+    _require(bool(scorers), "scorers", "Choose at least one scorer.")
+    if not DatasetVersion.objects.visible_to(actor).filter(pk=version.pk).exists():
+        raise Missing("version")
+    targets = [target_checked(tenant, actor, arm.target) for arm in arms]
+    rubric_seed(tenant=tenant, actor=actor)
+    kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
+    with transaction.atomic():
+        experiment: Experiment = Experiment.objects.create(
+            tenant=tenant,
+            name=name,
+            version=version,
+            dataset_id=version.dataset_id,
+            split=split,
+            repeats=repeats,
+            scorers=kept,
+            concurrency=concurrency,
+            budget_usd=budget_usd,
+            corpus=corpus_fingerprint(actor=actor, collections=_collections(targets)),
+            actor=actor_facts(actor),
+            created_by_id=actor.user_id,
+        )
+        made = Arm.objects.bulk_create(
+            Arm(
+                tenant=tenant,
+                experiment=experiment,
+                position=place,
+                name=(" ".join(spec.name.split()) or target_told(target))[:160],
+                target=target.model_dump(mode="json"),
+            )
+            for place, (spec, target) in enumerate(zip(arms, targets, strict=True))
+        )
+        count = _trials_create(tenant, actor, experiment, made)
+        audit_record(
+            tenant=tenant, actor=actor, action="experiment.create", object=experiment,
+            data={"version": version.pk, "arms": len(made), "trials": count},
+        )  # fmt: skip
+        trials_start(experiment)
+    return experiment
+
+
+def experiment_pause(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> Experiment:
+    """Start no further trials; those at work end. Raises Conflict when it is not running."""
+    actor.require("evaluation.write")
+    with transaction.atomic():
+        row = _of(actor, experiment)
+        if row.state != ExperimentState.RUNNING:
+            raise _wrong_state(row)
+        row.state, row.reason = ExperimentState.PAUSED, "Paused by hand."
+        row.save(update_fields=["state", "reason"])
+        audit_record(tenant=tenant, actor=actor, action="experiment.pause", object=row)
+    return row
+
+
+def experiment_resume(
+    *, tenant: Tenant, actor: Actor, experiment: Experiment, budget_usd: Decimal | None = None
+) -> Experiment:
+    """Go on with a paused experiment.
+
+    Args:
+        budget_usd: a new budget; None keeps the one it has.
+
+    Raises:
+        Conflict: it is not paused.
+    """
+    actor.require("evaluation.write")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
+    with transaction.atomic():
+        row = _of(actor, experiment)
+        if row.state != ExperimentState.PAUSED:
+            raise _wrong_state(row)
+        row.state, row.reason = ExperimentState.RUNNING, ""
+        if budget_usd is not None:
+            row.budget_usd = budget_usd
+        row.save(update_fields=["state", "reason", "budget_usd"])
+        audit_record(tenant=tenant, actor=actor, action="experiment.resume", object=row)
+        trials_start(row)
+    return row
+
+
+def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> Experiment:
+    """End an experiment; what was scored stays, trials that were waiting or at work are given up. Raises Conflict."""
+    actor.require("evaluation.write")
+    with transaction.atomic():
+        row = _of(actor, experiment)
+        if row.state not in EXPERIMENT_ACTIVE:
+            raise _wrong_state(row)
+        row.state, row.reason = ExperimentState.STOPPED, "Stopped by hand."
+        row.finished_at = timezone.now()
+        row.save(update_fields=["state", "reason", "finished_at"])
+        audit_record(tenant=tenant, actor=actor, action="experiment.stop", object=row)
+    # Each in its own transaction, jobs before experiments, as everybody locks them. A job that ends meanwhile is fine.
+    for job in Job.objects.filter(
+        tenant=tenant,
+        status__in=ACTIVE,
+        pk__in=Trial.objects.filter(experiment=row).values("job_id"),
+    ):
+        try:
+            job_cancel(tenant=tenant, actor=actor, job=job)
+        except Conflict:
+            continue
+    return row
+
+
+def target_checked(tenant: Tenant, actor: Actor, values: Mapping[str, Any]) -> Target:
+    """Return a target whose parts the actor may use. Raises Invalid or Missing."""
+    target = target_read(values)
+    collections = getattr(target, "collections", None)
+    if collections:
+        known = Collection.objects.visible_to(actor).filter(pk__in=collections).count()
+        if known != len(set(collections)):
+            raise Missing("collection")
+    if isinstance(target, AssistantTarget) and target.version is not None:
+        versions = AssistantVersion.objects.visible_to(actor).filter(pk=target.version)
+        if not versions.exists():
+            raise Missing("assistant version")
+    model = target.model if isinstance(target, ModelTarget | AssistantTarget) else ""
+    if model:
+        _model_checked(tenant, model)
+    return target
+
+
+def scorer_checked(tenant: Tenant, actor: Actor, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scorer's specification as it is kept: every option, and the rubric's version by number. Raises Invalid."""
+    kind, options = str(spec.get("kind", "")), spec.get("options") or {}
+    if not isinstance(options, Mapping):
+        raise Invalid("scorer_invalid", f"The options of scorer “{kind}” must be an object.")
+    if kind not in JUDGES:
+        return {"kind": kind, "options": rule_scorer(kind, options).model_dump(mode="json")}
+    chosen = judge_options(kind, options)
+    for model in chosen.models:
+        if model != LEXICAL:
+            _model_checked(tenant, model)
+    kept = chosen.model_dump(mode="json")
+    if kind == "rubric":
+        kept["number"] = rubric_version_get(
+            actor=actor, slug=chosen.rubric, number=chosen.number
+        ).number
+    return {"kind": kind, "options": kept}
+
+
+def _trials_create(
+    tenant: Tenant, actor: Actor, experiment: Experiment, arms: Sequence[Arm]
+) -> int:
+    count = 0
+    batch: list[Trial] = []
+    for row in version_rows(actor=actor, version=experiment.version, split=experiment.split):
+        batch += [
+            Trial(
+                tenant=tenant, experiment=experiment, arm=arm, row_ref=row.ref,
+                position=row.position, content_id=row.content_id, repeat=repeat,
+            )
+            for arm in arms
+            for repeat in range(experiment.repeats)
+        ]  # fmt: skip
+        if len(batch) >= _BATCH:
+            count += len(Trial.objects.bulk_create(batch))
+            batch = []
+        _require(
+            count + len(batch) <= MAX_TRIALS, "repeats",
+            f"That is more than {MAX_TRIALS:,} trials. Choose a split, fewer arms or fewer repeats.",
+        )  # fmt: skip
+    count += len(Trial.objects.bulk_create(batch))
+    _require(count > 0, "split", "This version has no row of that split.")
+    return count
+
+
+def _collections(targets: Sequence[Target]) -> list[int] | None:
+    """Return the collections that any target searches; None when one searches all."""
+    found: set[int] = set()
+    for target in targets:
+        if isinstance(target, RetrieverTarget):
+            found.update(target.collections)
+        elif isinstance(target, AssistantTarget):
+            if target.collections is None:
+                return None
+            found.update(target.collections)
+    return sorted(found)
+
+
+def _model_checked(tenant: Tenant, model: str) -> None:
+    if model not in {info.id for info in models_available(tenant)}:
+        raise Invalid(
+            "unknown_model", f"The model “{model}” is not available here. Choose one from the list.",
+            data={"fields": {"arms": [f"{model} is not available."]}},
+        )  # fmt: skip
+
+
+def _of(actor: Actor, experiment: Experiment) -> Experiment:
+    if not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():
+        raise Missing("experiment")
+    return experiment_locked(experiment.pk)
+
+
+def _wrong_state(row: Experiment) -> Conflict:
+    return Conflict("experiment_state", f"This experiment is {row.get_state_display().lower()}.")
+
+
+def _require(holds: bool, field: str, message: str) -> None:
+    if not holds:
+        raise Invalid("experiment_invalid", message, data={"fields": {field: [message]}})

@@ -1,0 +1,133 @@
+"""What an arm asks: a retriever, a model, an assistant. Checked values with a JSON form, and sweeps over their settings.
+
+An external endpoint that speaks OpenAI's protocol is a model: it is a credential of the workspace (kind ``compatible``),
+and its name stands before the model's, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from apps.collections.search import LEGS, MAX_K
+from basics.errors import Invalid
+
+MAX_ARMS = 24
+_LEGS_TOLD = {
+    ("vector",): "Dense search",
+    ("lexical",): "Keyword search",
+    ("exact",): "Exact search",
+    LEGS: "Hybrid search",
+}
+
+
+class _Target(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RetrieverTarget(_Target):
+    """Search alone; its answer is the ranking."""
+
+    kind: Literal["retriever"] = "retriever"
+    collections: tuple[int, ...] = Field(min_length=1, max_length=50)
+    k: int = Field(10, ge=1, le=MAX_K)
+    legs: tuple[Literal["vector", "lexical", "exact"], ...] = Field(
+        ("vector", "lexical", "exact"), min_length=1
+    )
+
+
+class ModelTarget(_Target):
+    """A model without tools.
+
+    Attributes:
+        model: with its routing prefix.
+        system: its instructions.
+        with_sources: the row's own passages stand in the question ("open book").
+    """
+
+    kind: Literal["model"] = "model"
+    model: str = Field(min_length=1, max_length=120)
+    system: str = Field("", max_length=20_000)
+    with_sources: bool = False
+
+
+class AssistantTarget(_Target):
+    """The tool-calling loop as people use it: an assistant's version, or a plain chat over collections.
+
+    Attributes:
+        version: id of an assistant's version; None for a plain chat.
+        model: instead of the version's own; "" keeps it, or takes the workspace's default.
+        collections: instead of the version's own; None keeps them, or takes all.
+    """
+
+    kind: Literal["assistant"] = "assistant"
+    version: int | None = None
+    model: str = Field("", max_length=120)
+    collections: tuple[int, ...] | None = Field(None, max_length=50)
+
+
+Target = RetrieverTarget | ModelTarget | AssistantTarget
+_ADAPTER: TypeAdapter[Target] = TypeAdapter(Annotated[Target, Field(discriminator="kind")])
+
+
+def target_read(values: Mapping[str, Any]) -> Target:
+    """Return the target of JSON values. Raises Invalid, which names what is wrong."""
+    try:
+        return _ADAPTER.validate_python(_tuples(values))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or "target"
+        message = f"Target, {place}: {first['msg']}."
+        raise Invalid("target_invalid", message, data={"fields": {"arms": [message]}}) from error
+
+
+def target_told(target: Target) -> str:
+    """Return a target's settings in a few words, for lists."""
+    if isinstance(target, RetrieverTarget):
+        return f"{_LEGS_TOLD.get(target.legs, ' and '.join(target.legs))}, k {target.k}"
+    if isinstance(target, ModelTarget):
+        return f"{target.model}, {'with' if target.with_sources else 'without'} sources"
+    who = "Plain chat" if target.version is None else "Assistant"
+    return f"{who}, {target.model or 'its own model'}"
+
+
+def arms_expand(
+    base: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, Target]]:
+    """Return an arm for every combination of settings, with what sets it apart as its name.
+
+    Args:
+        base: a target's JSON values.
+        sweep: setting -> the values to try.
+
+    Raises:
+        Invalid: an unknown setting, no value, or more than ``MAX_ARMS`` arms.
+    """
+    for name, values in sweep.items():
+        if not values:
+            raise Invalid("sweep_invalid", f"Name at least one value of {name} to try.")
+    count = 1
+    for values in sweep.values():
+        count *= len(values)
+    if count > MAX_ARMS:
+        raise Invalid("sweep_too_large", f"{count} arms are too many; at most {MAX_ARMS} fit.")
+    arms = []
+    for choice in product(*sweep.values()):
+        chosen = dict(zip(sweep, choice, strict=True))
+        told = ", ".join(f"{name} {_told(value)}" for name, value in chosen.items())
+        target = target_read({**base, **chosen})
+        arms.append((told or target_told(target), target))
+    return arms
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "+".join(str(v) for v in value)
+    return str(value)[:60]

@@ -1,0 +1,99 @@
+"""Datasets, experiments, and a worker played by the test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from apps.datasets.models import DatasetVersion
+from apps.datasets.record import Record, Source
+from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
+from apps.evaluations import tasks
+from apps.evaluations.models import Experiment
+from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create
+from jobs.models import Job, JobStatus
+from jobs.runner import _finish
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import TEXTS, Library
+from tests.runs.support import take
+
+QUESTIONS = ("What is the duty on cars?", "How long is the notice?", "How long are quotes kept?")
+
+
+def rows_of(library: Library) -> list[Record]:
+    """Return a row per passage of the library, its source anchored to it."""
+    return [
+        Record(
+            question=question,
+            answer=text,
+            sources=(
+                Source(
+                    library.document.name, text, document_id=library.document.pk,
+                    start=chunk.char_start, end=chunk.char_end,
+                ),
+            ),
+        )
+        for question, text, chunk in zip(QUESTIONS, TEXTS, library.chunks, strict=True)
+    ]  # fmt: skip
+
+
+def make_version(cast: Cast, rows: Sequence[Record], *, role: str = "owner") -> DatasetVersion:
+    """Return a version of a new dataset with these rows."""
+    with tenant_scope(cast.tenant.pk):
+        who: Any = {"tenant": cast.tenant, "actor": cast.actor(role)}
+        dataset = dataset_create(**who, name=f"Set of {len(rows)}")
+        rows_add(**who, dataset=dataset, rows=[NewRow(r) for r in rows], source="test")
+        return version_create(**who, dataset=dataset)
+
+
+def make_experiment(
+    cast: Cast,
+    version: DatasetVersion,
+    *targets: Mapping[str, Any],
+    role: str = "member",
+    **given: Any,
+) -> Experiment:
+    """Return a started experiment, scored by F1 and retrieval unless others are given."""
+    scorers = given.pop(
+        "scorers", [{"kind": "token_f1"}, {"kind": "retrieval", "options": {"k": 3}}]
+    )
+    with tenant_scope(cast.tenant.pk):
+        return experiment_create(
+            tenant=cast.tenant,
+            actor=cast.actor(role),
+            name=given.pop("name", "First"),
+            version=version,
+            arms=[ArmSpec(t) for t in targets],
+            scorers=scorers,
+            **given,
+        )
+
+
+async def work_off(experiment: Experiment, lane: Executor, *, most: int = 200) -> int:
+    """Do queued trial jobs as a worker would until none is left; returns how many."""
+    for done in range(most):
+        job = await sync_to_async(_next)(experiment)
+        if job is None:
+            return done
+        ctx = await sync_to_async(take)(job, "w1", lane)
+        with tenant_scope(experiment.tenant_id):
+            error: BaseException | None = None
+            try:
+                await tasks.trial_run(ctx, **job.payload)
+            except Exception as raised:  # noqa: BLE001 - the runner's own rules decide
+                error = raised
+            await ctx.in_db(_finish, ctx, job, error)
+    raise AssertionError("jobs go on without an end")
+
+
+def _next(experiment: Experiment) -> Job | None:
+    with tenant_scope(experiment.tenant_id):
+        jobs = Job.objects.filter(
+            tenant_id=experiment.tenant_id, kind=TRIAL_JOB, status=JobStatus.QUEUED
+        )
+        found: Job | None = jobs.order_by("pk").first()
+        return found

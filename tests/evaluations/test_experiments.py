@@ -1,0 +1,266 @@
+"""Experiments from end to end: trials as jobs, scores that stay, budgets, stops, walls between tenants."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from apps.collections.models import Chunk
+from apps.datasets.record import Record
+from apps.evaluations import tasks
+from apps.evaluations.models import Arm, Experiment, ExperimentState, Score, Trial, TrialState
+from apps.evaluations.outcomes import labels_map
+from apps.evaluations.services import (
+    ArmSpec,
+    experiment_create,
+    experiment_pause,
+    experiment_resume,
+    experiment_stop,
+)
+from basics.errors import Conflict, Denied, Invalid, Missing
+from runs.services import Completion, CompletionFailed
+from tenancy.scope import tenant_scope
+from tests.conversations.conftest import hit_of
+from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
+from toolloop.messages import Usage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RETRIEVER = {"kind": "retriever", "k": 3, "legs": ["lexical"]}
+
+
+def stored(experiment: Experiment) -> Any:
+    with tenant_scope(experiment.tenant_id):
+        row: Any = Experiment.objects.get(pk=experiment.pk)
+        row.all = list(Trial.objects.filter(experiment=row).order_by("pk"))
+        row.given = {
+            (s.trial.position, s.trial.arm.position, s.name): s
+            for s in Score.objects.filter(trial__experiment=row).select_related("trial__arm")
+        }
+        return row
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """Search that finds the chunks of the collections in reading order, the wanted one where the test says."""
+    from apps.collections.search import SearchResult
+
+    def search(**kwargs: Any) -> SearchResult:
+        kwargs["actor"].require("search.run")
+        chunks = Chunk.objects.select_related("document").filter(
+            collection__in=kwargs["collections"]
+        )
+        hits = [hit_of(chunk) for chunk in chunks.order_by("pk")][: kwargs["k"]]
+        return SearchResult(kwargs["query"], hits, [], ("lexical",), "", 0.0, 0.0)
+
+    monkeypatch.setattr(tasks, "search_run", search)
+
+
+async def test_a_retrieval_experiment_scores_every_row(cast, library, searched, lane_threads):
+    version = await sync_to_async(make_version)(cast, rows_of(library))
+    target = {**RETRIEVER, "collections": [library.collection.pk]}
+    experiment = await sync_to_async(make_experiment)(cast, version, target, repeats=2)
+    assert await work_off(experiment, lane_threads) == 6
+    row = await sync_to_async(stored)(experiment)
+    assert row.state == ExperimentState.COMPLETED
+    assert {t.state for t in row.all} == {TrialState.DONE}
+    assert [row.given[place, 0, "mrr"].value for place in range(3)] == pytest.approx(
+        [1, 1 / 2, 1 / 3]
+    )
+    assert row.given[2, 0, "mrr"].author == "retrieval@1"
+    assert row.corpus
+
+
+async def test_the_loop_answers_without_a_key_and_words_judge(cast, library, found, lane_threads):
+    version = await sync_to_async(make_version)(cast, rows_of(library))
+    target = {"kind": "assistant", "model": "extractive", "collections": [library.collection.pk]}
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, target,
+        scorers=[{"kind": "rubric"}, {"kind": "faithfulness"}, {"kind": "citations"}],
+    )  # fmt: skip
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert row.state == ExperimentState.COMPLETED
+    first = row.all[0]
+    assert "2.5 percent" in first.answer
+    assert first.run_id is not None
+    assert first.outcome["calls"][0]["name"] == "search_documents"
+    accuracy = row.given[0, 0, "accuracy"]
+    assert (accuracy.author, accuracy.author_kind) == ("lexical:six@1", "judge")
+    assert row.given[0, 0, "citation_recall"].value == 1
+    assert row.given[0, 0, "faithfulness"].value == 1
+
+
+async def test_two_arms_differ_row_by_row(cast, library, monkeypatch, lane_threads):
+    def complete(**kwargs):
+        good = kwargs["system"] == "good"
+        text = "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."
+        return Completion(None, text if good else "No idea.", Usage(), 0.01)
+
+    monkeypatch.setattr(tasks, "completion_run", complete)
+    version = await sync_to_async(make_version)(cast, rows_of(library))
+    base = {"kind": "model", "model": "extractive"}
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, {**base, "system": "good"}, {**base, "system": "bad"}
+    )
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert row.given[0, 0, "token_f1"].value == 1
+    assert row.given[0, 1, "token_f1"].value == 0
+    assert {t.cost_usd for t in row.all} == {Decimal("0.01000000")}
+
+
+async def test_a_budget_pauses_and_a_larger_one_goes_on(cast, library, monkeypatch, lane_threads):
+    monkeypatch.setattr(tasks, "completion_run", lambda **_: Completion(None, "x", Usage(), 0.30))
+    version = await sync_to_async(make_version)(cast, rows_of(library))
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, {"kind": "model", "model": "extractive"}, budget_usd=Decimal("0.70")
+    )
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert (row.state, [t.state for t in row.all].count("done")) == ("paused", 2)
+    assert "budget" in row.reason
+
+    def raise_it():
+        with tenant_scope(cast.tenant.pk):
+            experiment_resume(
+                tenant=cast.tenant, actor=cast.actor("member"), experiment=row,
+                budget_usd=Decimal(2),
+            )  # fmt: skip
+
+    await sync_to_async(raise_it)()
+    await work_off(experiment, lane_threads)
+    assert (await sync_to_async(stored)(experiment)).state == "completed"
+
+
+async def test_what_a_target_cannot_answer_is_a_failed_trial(
+    cast, library, monkeypatch, lane_threads
+):
+    def refuse(**_):
+        raise CompletionFailed("content_filter", "The model refused.", is_retryable=False)
+
+    monkeypatch.setattr(tasks, "completion_run", refuse)
+    version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, {"kind": "model", "model": "extractive"}
+    )
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert (row.state, row.all[0].state, row.all[0].error) == (
+        "completed", "failed", "The model refused.",
+    )  # fmt: skip
+    assert row.given[0, 0, "token_f1"].value == 0
+
+
+async def test_a_repeated_job_writes_no_score_twice(cast, library, searched, lane_threads):
+    version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
+    target = {**RETRIEVER, "collections": [library.collection.pk]}
+    experiment = await sync_to_async(make_experiment)(cast, version, target)
+
+    def again() -> int:
+        with tenant_scope(cast.tenant.pk):
+            Trial.objects.filter(experiment=experiment).update(state=TrialState.SCORING)
+            Experiment.objects.filter(pk=experiment.pk).update(state="running")
+            from jobs.models import Job
+
+            Job.objects.update(status="queued")
+            return Score.objects.count()
+
+    await work_off(experiment, lane_threads)
+    before = await sync_to_async(again)()
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert len(row.given) == before
+    assert row.state == "completed"
+
+
+def test_pause_resume_and_stop(cast, library):
+    version = make_version(cast, rows_of(library))
+    target = {**RETRIEVER, "collections": [library.collection.pk]}
+    experiment = make_experiment(cast, version, target, concurrency=1)
+    who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+    with tenant_scope(cast.tenant.pk):
+        experiment_pause(**who, experiment=experiment)
+        with pytest.raises(Conflict):
+            experiment_pause(**who, experiment=experiment)
+        experiment_resume(**who, experiment=experiment)
+        assert experiment_stop(**who, experiment=experiment).state == "stopped"
+        with pytest.raises(Conflict):
+            experiment_resume(**who, experiment=experiment)
+    row = stored(experiment)
+    assert [t.state for t in row.all] == ["failed", "pending", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"arms": []}, "experiment_invalid"),
+        ({"name": " "}, "experiment_invalid"),
+        ({"repeats": 0}, "experiment_invalid"),
+        ({"split": "train"}, "experiment_invalid"),
+        ({"scorers": []}, "experiment_invalid"),
+        ({"scorers": [{"kind": "rubric", "options": {"models": ["openai/none"]}}]}, "unknown_model"),
+        ({"scorers": [{"kind": "rubric", "options": {"models": 7}}]}, "scorer_invalid"),
+        ({"arms": [ArmSpec({"kind": "model", "model": "openai/none"})]}, "unknown_model"),
+        ({"arms": [ArmSpec({"kind": "shell"})]}, "target_invalid"),
+        ({"arms": [ArmSpec({"kind": "retriever", "collections": [1], "k": 1000})]}, "target_invalid"),
+    ],
+    ids=["no-arm", "no-name", "no-repeat", "empty-split", "no-scorer", "judge", "options", "model", "kind", "k"],
+)  # fmt: skip
+def test_what_cannot_run_is_refused_and_leaves_nothing(cast, library, change, code):
+    version = make_version(cast, rows_of(library))
+    given: Any = {
+        "name": "x",
+        "version": version,
+        "arms": [ArmSpec({**RETRIEVER, "collections": [library.collection.pk]})],
+        "scorers": [{"kind": "token_f1"}],
+        **change,
+    }
+    with tenant_scope(cast.tenant.pk):
+        with pytest.raises(Invalid) as refused:
+            experiment_create(tenant=cast.tenant, actor=cast.actor("member"), **given)
+        assert refused.value.code == code
+        assert not Experiment.objects.exists()
+        assert not Arm.objects.exists()
+
+
+def test_nobody_measures_what_is_not_theirs(cast, library):
+    version = make_version(cast, rows_of(library))
+    mine = {**RETRIEVER, "collections": [library.collection.pk]}
+    with pytest.raises(Denied):
+        make_experiment(cast, version, mine, role="viewer")
+    with tenant_scope(cast.other_tenant.pk):
+        given: Any = {"name": "x", "scorers": [{"kind": "token_f1"}], "arms": [ArmSpec(mine)]}
+        with pytest.raises(Missing):
+            experiment_create(
+                tenant=cast.other_tenant, actor=cast.actor("outsider"), version=version, **given
+            )
+    with tenant_scope(cast.tenant.pk), pytest.raises(Missing):
+        experiment_create(
+            tenant=cast.tenant, actor=cast.actor("member"), version=version, name="x",
+            scorers=[{"kind": "token_f1"}],
+            arms=[ArmSpec({**RETRIEVER, "collections": [library.collection.pk + 999]})],
+        )  # fmt: skip
+
+
+def test_labels_are_found_again_after_other_chunks_and_a_new_version(cast, library):
+    rows = rows_of(library)
+    with tenant_scope(cast.tenant.pk):
+        actor = cast.actor("member")
+        (label,) = labels_map(actor, rows[1], None)
+        assert dict(label.chunks) == {library.chunks[1].pk: 1.0}
+        # Other text stands there now, and the passage further down: found by its words.
+        Chunk.objects.filter(pk=library.chunks[1].pk).update(
+            text="Something else stands here now, for as many characters as before it had."
+        )
+        Chunk.objects.filter(pk=library.chunks[2].pk).update(
+            text="Preface. " + rows[1].answer, char_end=library.chunks[2].char_start + 90
+        )
+        (label,) = labels_map(actor, rows[1], None)
+        assert dict(label.chunks) == {library.chunks[2].pk: 1.0}
+        Chunk.objects.filter(pk=library.chunks[2].pk).update(text="Gone.")
+        (label,) = labels_map(actor, rows[1], None)
+        assert not label.chunks
+        assert labels_map(actor, Record(question="q", answer="a"), None) == []
