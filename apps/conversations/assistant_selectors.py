@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from django.db.models import Max, Prefetch, QuerySet
 
-from apps.conversations.assistants import Options, VersionSpec, options_read
+from apps.conversations.assistants import OF_MODE, Options, VersionSpec, options_read
 from apps.conversations.models import (
     Assistant,
     AssistantCollection,
@@ -149,8 +149,12 @@ class VersionChange:
 
 def version_changes(before: AssistantVersion, after: AssistantVersion) -> list[VersionChange]:
     """Return in what two versions of ``version_list`` differ, in the order of the form."""
-    old, new = _told(before), _told(after)
-    changes = [VersionChange(k, old[k], new[k]) for k in new if old[k] != new[k]]
+    old, new = version_told(before), version_told(after)
+    changes = [
+        VersionChange(label, old.get(label, ""), new.get(label, ""))
+        for label in {**old, **new}
+        if old.get(label, "") != new.get(label, "")
+    ]
     for label, one, two in (
         ("Instructions", before.prompt, after.prompt),
         ("Schema", _json(before.output_schema), _json(after.output_schema)),
@@ -161,8 +165,8 @@ def version_changes(before: AssistantVersion, after: AssistantVersion) -> list[V
     return changes
 
 
-def _told(version: AssistantVersion) -> dict[str, str]:
-    """Return a version's short facts in words."""
+def version_told(version: AssistantVersion) -> dict[str, str]:
+    """Return the short facts of a version of ``version_list`` in words, the options of its mode among them."""
     options = version_options(version)
     helpers = sorted(h.assistant.name for h in version.helpers.all())
     tools = "all that the person may use"
@@ -176,7 +180,9 @@ def _told(version: AssistantVersion) -> dict[str, str]:
         "Other assistants": ", ".join(helpers) or "none",
         "Answer": version.output_name or version.output,
         **{
-            label: _json(getattr(options, name)) for name, label in OPTION_LABELS.items()
+            label: _json(getattr(options, name))
+            for name, label in OPTION_LABELS.items()
+            if name in OF_MODE[version.mode]
         },
     }  # fmt: skip
 
@@ -213,8 +219,8 @@ def _around(actor: Actor) -> Iterable[Any]:
 
 
 def _lines(one: str, two: str) -> tuple[ChangedLine, ...]:
-    """Return a line diff with three lines of surroundings."""
-    found: Sequence[str] = list(difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm=""))[2:]  # fmt: skip
+    """Return a line diff with three lines of surroundings; a gap stands between its stretches."""
+    found: Sequence[str] = list(difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm=""))[3:]  # fmt: skip
     return tuple(
         ChangedLine("gap", "") if line.startswith("@@") else ChangedLine(_KINDS[line[0]], line[1:])
         for line in found

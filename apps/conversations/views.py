@@ -16,8 +16,9 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations import selectors, services
+from apps.conversations.assistant_selectors import assistant_choices
 from apps.conversations.frames import Target, answer_frames
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Assistant, Conversation, Turn
 from apps.conversations.presentation import turn_view_new
 from basics.errors import Invalid, Missing
 from runs.models import Run
@@ -33,11 +34,14 @@ from web.requests import TenantRequest, allowed
 @allowed("conversation.read")
 def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Show the composer of a new conversation."""
-    context = _composer(request, None) | {
+    whom = list(assistant_choices(actor=request.actor))
+    chosen = next((a for a in whom if a.slug == request.GET.get("assistant")), None)
+    context = _composer(request, None, chosen) | {
+        "whom": whom,
         "has_documents": Document.objects.visible_to(request.actor)
         .filter(status=DocumentStatus.READY)
         .exists(),
-        "starters": [],
+        "starters": chosen.published.starters if chosen else [],
     }
     return render(request, "conversations/home.html", context)
 
@@ -53,6 +57,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         client_id=client_id_read(request),
         collections=_collections(request),
         model=request.POST.get("model", ""),
+        assistant=request.POST.get("assistant", ""),
     )
     url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
     return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
@@ -236,8 +241,13 @@ def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
     return render(request, "conversations/_turn.html", context)
 
 
-def _composer(request: TenantRequest, conversation: Conversation | None) -> dict[str, Any]:
-    """Return what the message box needs."""
+def _composer(
+    request: TenantRequest, conversation: Conversation | None, assistant: Assistant | None = None
+) -> dict[str, Any]:
+    """Return what the message box needs; ``assistant`` is who was chosen for a new conversation."""
+    pinned = None
+    if conversation is not None:
+        assistant, pinned = conversation.assistant, conversation.pinned_version
     models = selectors.model_list(request.tenant)
     ids = [model.id for model in models]
     kept = conversation.model if conversation is not None else ""
@@ -252,6 +262,8 @@ def _composer(request: TenantRequest, conversation: Conversation | None) -> dict
         url = reverse("conversations:turn-create", args=[request.tenant.slug, conversation.pk])
     return {
         "conversation": conversation,
+        "assistant": assistant,
+        "pinned": pinned,
         "models": [
             {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE}
             for m in models

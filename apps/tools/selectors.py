@@ -111,6 +111,12 @@ def toolkit_list(*, actor: Actor) -> QuerySet[Toolkit]:
     return rows.prefetch_related("members").order_by("name")
 
 
+def toolkit_choices(*, actor: Actor) -> list[tuple[int, str]]:
+    """Return (id, name) of the workspace's toolkits, for whoever may call tools to choose from."""
+    actor.require("tool.run")
+    return list(Toolkit.objects.visible_to(actor).order_by("name").values_list("pk", "name"))
+
+
 def entry_list(*, actor: Actor) -> QuerySet[ToolEntry]:
     """Return what the workspace states about tools, by name. Raises Denied."""
     actor.require("tool.manage")

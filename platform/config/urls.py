@@ -19,6 +19,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", api_docs, name="api-docs"),
     path("t/<slug:tenant_slug>/collections/", include("apps.collections.urls")),
     path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
+    path("t/<slug:tenant_slug>/assistants/", include("apps.conversations.assistant_urls")),
     path("t/<slug:tenant_slug>/tools/", include("apps.tools.urls")),
     path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),
     path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage_urls")),

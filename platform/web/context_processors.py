@@ -10,7 +10,13 @@ from django.utils.functional import SimpleLazyObject
 from runs.approvals import approval_count
 from tenancy.selectors import membership_list
 
-_NAV = {"conversations": "chat", "collections": "collections", "tools": "tools", "usage": "usage"}
+_NAV = {
+    "conversations": "chat",
+    "assistants": "assistants",
+    "collections": "collections",
+    "tools": "tools",
+    "usage": "usage",
+}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def _order(entry: tuple[int, Source]) -> int:
 
 _PLACES: tuple[tuple[str, str, str, str, str], ...] = (
     ("New conversation", "conversations:home", "message-square", "conversation.write", "c"),
+    ("Assistants", "assistants:list", "bot", "assistant.read", ""),
     ("Collections", "collections:list", "library", "collection.read", ""),
     ("New collection", "collections:create", "plus", "collection.write", ""),
     ("Tools", "tools:catalog", "wrench", "tool.run", ""),

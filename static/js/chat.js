@@ -160,10 +160,10 @@ if (turns) {
 
 // --- what kind of answer to expect, from the chosen model ----------------------------------------
 function hint() {
-  const extractive = form.elements.model.selectedOptions[0]?.hasAttribute("data-extractive") ?? false;
+  const extractive = form.elements.model?.selectedOptions[0]?.hasAttribute("data-extractive") ?? false;
   for (const el of document.querySelectorAll("[data-hint]")) el.hidden = (el.dataset.hint === "extractive") !== extractive;
 }
-form.elements.model.addEventListener("change", hint);
+form.elements.model?.addEventListener("change", hint);
 hint();
 
 // --- following: only while at the end; any upward move of the reader ends it at once -----------

@@ -16,6 +16,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from apps.collections.services import collection_create
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.models import Assistant
+from apps.conversations.services import assistant_create, version_create, version_publish
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, paper
@@ -46,6 +49,17 @@ PARAGRAPHS = [
 ]
 
 
+def two_versions(cast: Cast) -> Assistant:
+    """Return an assistant whose first version is published and whose second is a draft."""
+    who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
+    first = VersionSpec(prompt="Answer as a clerk of entries.\nBe brief.", starters=["How long is a proof of origin kept?"])  # fmt: skip
+    clerk = assistant_create(**who, name="Entry clerk", description="Knows the rules of entry.", spec=first)  # fmt: skip
+    version_publish(**who, assistant=clerk, number=1)
+    second = VersionSpec(mode="planned", prompt="Answer as a clerk of entries.\nName the port.", options={"max_steps": 6})  # fmt: skip
+    version_create(**who, assistant=clerk, spec=second, note="Plans first")
+    return clerk
+
+
 @pytest.fixture
 def pages(portal: Portal, cast: Cast) -> dict[str, str]:
     """A workspace with a document, an answer and an empty collection; path by name."""
@@ -53,6 +67,7 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
         empty = collection_create(
             tenant=cast.tenant, actor=cast.actor("member"), name="Letters", description="Not yet."
         )
+        clerk = two_versions(cast)
     portal.create_collection("Entry rules")
     content = paper(title="Rules of entry", paragraphs=PARAGRAPHS)
     portal.upload(
@@ -82,6 +97,11 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
         "collection-settings": path + "settings/",
         "chat-new": "chat/",
         "chat": chat,
+        "chat-assistant": f"chat/?assistant={clerk.slug}",
+        "assistants": "assistants/",
+        "assistant": f"assistants/{clerk.pk}/",
+        "assistant-version": f"assistants/{clerk.pk}/versions/2/",
+        "assistant-new": "assistants/new/?mode=planned",
         "members": "settings/members/",
         "keys": "settings/keys/",
         "models": "settings/models/",

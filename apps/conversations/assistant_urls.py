@@ -1,0 +1,20 @@
+"""Pages of assistants, under /t/<slug>/assistants/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.conversations import assistant_views as views
+
+app_name = "assistants"
+urlpatterns = [
+    path("", views.home, name="list"),
+    path("new/", views.create, name="create"),
+    path("<int:pk>/", views.detail, name="detail"),
+    path("<int:pk>/edit/", views.edit, name="edit"),
+    path("<int:pk>/publish/", views.publish, name="publish"),
+    path("<int:pk>/rename/", views.rename, name="rename"),
+    path("<int:pk>/archive/", views.archive, name="archive"),
+    path("<int:pk>/try/", views.attempt, name="try"),
+    path("<int:pk>/versions/<int:number>/", views.version, name="version"),
+]
