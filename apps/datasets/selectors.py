@@ -12,6 +12,7 @@ from apps.datasets.models import (
     Dataset,
     DatasetRow,
     DatasetVersion,
+    GenerationItem,
     GenerationJob,
     RowStatus,
     VersionRow,
@@ -176,3 +177,16 @@ def job_get(*, actor: Actor, pk: int) -> GenerationJob:
     if job is None:
         raise Missing("generation job")
     return job
+
+
+def job_rows(*, actor: Actor, job: GenerationJob) -> Iterator[DatasetRow]:
+    """Yield the rows that a job has made, in the order of its quotas."""
+    actor.require("dataset.read")
+    items = (
+        GenerationItem.objects.visible_to(actor)
+        .filter(job=job, row__isnull=False)
+        .select_related("row")
+        .order_by("slot", "round")
+    )
+    for item in items.iterator(chunk_size=500):
+        yield item.row

@@ -13,7 +13,7 @@ from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
-from toolloop.providers._sentences import Passage, best_quotes, split
+from toolloop.sentences import Passage, best_quotes, split
 from toolloop.providers.extractive import (
     ExtractiveProvider,
     answer_write,

@@ -78,8 +78,9 @@ class GenerationJob(TenantModel):
 
 
 class ItemState(models.TextChoices):
-    """What is done next with an item; the last three are ends."""
+    """What is done next with an item; the last three are ends, and a spare waits for the one before it to be dropped."""
 
+    SPARE = "spare", "Spare"
     QUESTION = "question", "Question"
     FILTER = "filter", "Filter"
     ANSWER = "answer", "Answer"
@@ -92,7 +93,7 @@ class ItemState(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
-ITEM_OPEN = tuple(s for s in ItemState if s not in ("kept", "dropped", "failed"))
+ITEM_OPEN = tuple(s for s in ItemState if s not in ("spare", "kept", "dropped", "failed"))
 
 
 class GenerationItem(TenantModel):

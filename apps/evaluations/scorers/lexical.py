@@ -14,7 +14,7 @@ from apps.datasets.record import Record
 from apps.datasets.rubric import LEVELS, SIX, Rubric, value_of
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.judges import claims_score
-from toolloop.providers._sentences import content_terms
+from toolloop.sentences import content_terms
 
 NOTE = "Counted by words; no model has judged this."
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -1,5 +1,6 @@
 """Start, carry out, stop, decide about and end runs, and ask a model one question. The only caller of the loop."""
 
+from runs.services.asking import loop_ask
 from runs.services.completions import (
     COMPLETION_LIMITS,
     Completion,
@@ -9,10 +10,13 @@ from runs.services.completions import (
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.lifecycle import run_abandon, run_create, run_stop
+from runs.services.recording import AnsweredCall, AnsweredRun, runs_record
 from runs.services.replay import Replay, ReplayRow, run_replay
 
 __all__ = [
     "COMPLETION_LIMITS",
+    "AnsweredCall",
+    "AnsweredRun",
     "Completion",
     "CompletionFailed",
     "Replay",
@@ -21,9 +25,11 @@ __all__ = [
     "call_hand_over",
     "completion_run",
     "decisions_expire",
+    "loop_ask",
     "run_abandon",
     "run_create",
     "run_execute",
     "run_replay",
     "run_stop",
+    "runs_record",
 ]

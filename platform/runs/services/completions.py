@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +15,15 @@ import structlog
 from basics.errors import DomainError, Invalid
 from runs.models import UsageRecord
 from runs.providers import TenantProvider, provider_for
+from runs.services.asking import loop_ask
 from runs.usage import LOST, usage_columns
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.loop import run_loop
 from toolloop.messages import Message, Usage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.output import Output, output_of
-from toolloop.tools import Toolset
 
 log = structlog.get_logger(__name__)
 
@@ -181,24 +179,18 @@ class _Question:
     async def _drive(
         self, stop: asyncio.Event, on_usage: Callable[[UsageEvent], None]
     ) -> RunFinished:
-        events = run_loop(
+        return await loop_ask(
             provider=self.provider,
             model=self.provider.info.model,
             profile=self.provider.info.profile,
             system=self.system,
             history=self.history,
-            toolset=Toolset(),
             limits=self.limits,
             output=self.output,
             stop=stop,
             on_usage=on_usage,
             usage_metadata=self.metadata,
         )
-        async with aclosing(events) as stream:
-            async for event in stream:
-                if isinstance(event, RunFinished):
-                    return event
-        raise RuntimeError("the loop ended without RunFinished")
 
     async def _watch(self, stop: asyncio.Event) -> None:
         while self.check is not None:

@@ -21,10 +21,10 @@ from toolloop.events import (
 )
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers._media import NO_MEDIA, media_check
-from toolloop.providers._sentences import Passage, Quote, best_quotes, content_terms
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import profile_for
+from toolloop.sentences import Passage, Quote, best_quotes, content_terms
 
 SEARCH_TOOL = "search_documents"
 _INTRO = (

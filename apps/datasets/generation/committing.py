@@ -1,0 +1,244 @@
+"""Write what the items of a driver have come to: many at once in one transaction, fenced item by item.
+
+While one transaction is under way the next one gathers, so that the number of commits follows the database and not the
+number of calls. Who waits for a write goes on when it is committed; nothing depends on a call before that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState, PaidCall
+from apps.datasets.record import Record
+from apps.datasets.services.rows import NewRow, rows_insert
+from jobs.notify import notify
+from runs.models import UsageRecord
+from runs.services import AnsweredRun, runs_record
+from runs.storable import json_storable
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+_ENDS = (ItemState.KEPT, ItemState.DROPPED, ItemState.FAILED)
+DUPLICATE = "The dataset has this row already."
+_UPDATE = """
+UPDATE datasets_generationitem i SET
+    state = c.state, reason = left(c.reason, 300), data = c.data, repairs = c.repairs,
+    failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id,
+    not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
+    driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
+    reserved_usd = CASE WHEN c.is_released THEN 0 ELSE i.reserved_usd END,
+    updated_at = clock_timestamp()
+FROM jsonb_to_recordset(%s::jsonb) AS c (
+    id bigint, state text, reason text, data jsonb, repairs int, failures int, spent_usd numeric,
+    row_id bigint, wait_s float, is_released boolean)
+WHERE i.id = c.id
+"""
+_NEXT_ROUND = """
+UPDATE datasets_generationitem n SET state = 'question'
+FROM datasets_generationitem i
+WHERE i.id = ANY(%s) AND n.job_id = i.job_id AND n.slot = i.slot AND n.round = i.round + 1
+  AND n.state = 'spare'
+"""
+
+
+class ItemLost(Exception):
+    """Another worker has the item; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of an item.
+
+    Attributes:
+        wait_s: seconds before anybody may try it again.
+        is_released: this driver gives it back, or it has ended.
+        record: of a kept row.
+        run: the answer's journal, to be recorded as a run; its id is put into ``data`` as ``run_id``.
+    """
+
+    state: str
+    data: dict[str, Any]
+    spent_usd: Decimal
+    reason: str = ""
+    repairs: int = 0
+    failures: int = 0
+    wait_s: float = 0.0
+    is_released: bool = False
+    record: Record | None = None
+    lineage: Mapping[str, Any] = field(default_factory=dict)
+    run: AnsweredRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of one item: a paid call, or a change, or both."""
+
+    item_id: int
+    paid: Mapping[str, Any] | None = None
+    usage: tuple[Mapping[str, Any], ...] = ()
+    change: Change | None = None
+
+
+class Committer:
+    """Commits writes in groups; belongs to one event loop.
+
+    Args:
+        in_db: runs a function on the database threads.
+        driver: who must have the items.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenant: Tenant,
+        actor: Actor,
+        dataset: Dataset,
+        job: GenerationJob,
+        driver: str,
+        in_db: Callable[..., Awaitable[Any]],
+    ) -> None:
+        self._tenant, self._actor, self._dataset, self._job = tenant, actor, dataset, job
+        self._driver, self._in_db = driver, in_db
+        self._waiting: list[tuple[Write, asyncio.Future[None]]] = []
+        self._dirty = asyncio.Event()
+        self._pump_task: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        """Begin to write."""
+        self._pump_task = asyncio.create_task(self._pump(), name=f"committer-{self._job.pk}")
+
+    async def close(self) -> None:
+        """End; what nobody waited for any more stays unwritten."""
+        if self._pump_task is not None:
+            self._pump_task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._pump_task
+
+    async def write(self, write: Write) -> None:
+        """Commit a write.
+
+        Raises:
+            ItemLost: this driver does not have the item any more.
+            Exception: the database's.
+        """
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((write, done))
+        self._dirty.set()
+        # A cancelled waiter must not take its write along: the call was paid for.
+        await asyncio.shield(done)
+
+    async def _pump(self) -> None:
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            batch, self._waiting = self._waiting, []
+            if not batch:
+                continue
+            try:
+                lost = await self._in_db(self._commit, [write for write, _ in batch])
+            except Exception as error:  # noqa: BLE001 - told to each that waits
+                for _, done in batch:
+                    if not done.done():
+                        done.set_exception(error)
+                        done.exception()  # Seen here: who was cancelled meanwhile does not ask.
+                continue
+            for write, done in batch:
+                if done.done():
+                    continue
+                if write.item_id in lost:
+                    done.set_exception(ItemLost(f"item {write.item_id}"))
+                    done.exception()
+                else:
+                    done.set_result(None)
+
+    def _commit(self, writes: Sequence[Write]) -> set[int]:
+        """Write what this driver may still write; returns the items that it has lost."""
+        ids = sorted({write.item_id for write in writes})
+        with transaction.atomic():
+            mine = set(
+                GenerationItem.objects.select_for_update(of=("self",))
+                .filter(pk__in=ids, driver=self._driver)
+                .order_by("pk")
+                .values_list("pk", flat=True)
+            )
+            held = [write for write in writes if write.item_id in mine]
+            PaidCall.objects.bulk_create(
+                PaidCall(tenant=self._tenant, job=self._job, item_id=w.item_id, **w.paid)
+                for w in held
+                if w.paid is not None
+            )
+            UsageRecord.objects.bulk_create(
+                UsageRecord(tenant=self._tenant, user_id=self._actor.user_id, **columns)
+                for w in held
+                for columns in w.usage
+            )
+            changes = {w.item_id: w.change for w in held if w.change is not None}
+            if changes:
+                self._change(changes)
+            notify(self._tenant.pk, topic_of(self._job.pk))
+        return set(ids) - mine
+
+    def _change(self, changes: Mapping[int, Change]) -> None:
+        answered = [(change, change.run) for change in changes.values() if change.run is not None]
+        made = runs_record(
+            tenant=self._tenant, user_id=self._actor.user_id, runs=[run for _, run in answered]
+        )
+        for (change, _), run_id in zip(answered, made, strict=True):
+            change.data["run_id"] = run_id
+        told = {pk: self._told(pk, change) for pk, change in changes.items()}
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE, [json.dumps(list(told.values()))])
+            gone = [pk for pk, c in told.items() if c["state"] in ("dropped", "failed")]
+            if gone:
+                cursor.execute(_NEXT_ROUND, [gone])
+        ended = [c for c in told.values() if c["state"] in _ENDS]
+        if ended:
+            count = {end: sum(c["state"] == end for c in ended) for end in _ENDS}
+            GenerationJob.objects.filter(pk=self._job.pk).update(
+                kept=F("kept") + count[ItemState.KEPT],
+                dropped=F("dropped") + count[ItemState.DROPPED],
+                failed=F("failed") + count[ItemState.FAILED],
+                spent_usd=F("spent_usd") + sum(Decimal(c["spent_usd"]) for c in ended),
+            )
+
+    def _told(self, pk: int, change: Change) -> dict[str, Any]:
+        state, reason, row_id = change.state, change.reason, None
+        if change.record is not None:
+            row_id = self._keep(change)
+            if row_id is None:
+                state, reason = ItemState.DROPPED.value, DUPLICATE
+        return {
+            "id": pk,
+            "state": str(state),
+            "reason": json_storable(reason),
+            "data": json_storable(dict(change.data)),
+            "repairs": change.repairs,
+            "failures": change.failures,
+            "spent_usd": str(change.spent_usd),
+            "row_id": row_id,
+            "wait_s": change.wait_s,
+            "is_released": change.is_released,
+        }
+
+    def _keep(self, change: Change) -> int | None:
+        assert change.record is not None  # noqa: S101 - the caller looked
+        row = NewRow(change.record, lineage=change.lineage, run_id=change.data.get("run_id"))
+        made = rows_insert(self._tenant, self._actor, self._dataset, [row])
+        if made:
+            Dataset.objects.filter(pk=self._dataset.pk).update(updated_at=Now())
+        return made[0] if made else None
+
+
+def topic_of(job_id: int) -> str:
+    """Return the channel that is told when a job has moved."""
+    return f"generation:{job_id}"

@@ -1,0 +1,215 @@
+"""The passages that rows are made from: which there are, which belong together, and what they say.
+
+Only live documents that everybody in the workspace may see: whoever reads the dataset reads their quotes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, QuerySet, TextField, Value, Window
+from django.db.models.functions import MD5, Cast, Concat, Length, RowNumber
+
+from apps.collections.models import Chunk, ChunkKind, ChunkLink, Document, DocumentStatus
+from apps.datasets.generation.plan import Slot
+from apps.datasets.generation.settings import Settings
+from apps.datasets.models import QuestionType
+from apps.datasets.record import Source
+from tenancy.actors import Actor
+from toolloop.sentences import content_terms
+
+LEAST_CHARS = 200
+COMPARED = 200
+"""Passages among which partners for comparisons are looked for."""
+CODE_KINDS = (ChunkKind.FUNCTION, ChunkKind.CLASS)
+PROSE_KINDS = (ChunkKind.DOC, ChunkKind.TABLE)
+_BY_ORDER = ("next", "previous")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as the stages see it."""
+
+    chunk_id: int
+    document_id: int
+    document: str
+    collection: str
+    text: str
+    char_start: int
+    page: int | None
+    headings: tuple[str, ...]
+    kind: str
+    name: str
+
+    def source(self, start: int = 0, end: int | None = None) -> Source:
+        """Return characters of the passage as a source; the whole of it without numbers."""
+        end = len(self.text) if end is None else end
+        return Source(
+            document=self.document,
+            quote=self.text[start:end],
+            collection=self.collection,
+            document_id=self.document_id,
+            chunk_id=self.chunk_id,
+            start=self.char_start + start,
+            end=self.char_start + end,
+            page=self.page,
+        )
+
+
+def documents_open(actor: Actor, collections: Sequence[int]) -> QuerySet[Document]:
+    """Return the documents that rows may be made from."""
+    rows: QuerySet[Document] = Document.objects.visible_to(actor).filter(
+        collection_id__in=collections,
+        status=DocumentStatus.READY,
+        is_restricted=False,
+        live_from__isnull=False,
+        live_to__isnull=True,
+    )
+    return rows
+
+
+def chunks_open(actor: Actor, collections: Sequence[int]) -> QuerySet[Chunk]:
+    """Return the chunks that rows may be made from."""
+    rows: QuerySet[Chunk] = Chunk.objects.visible_to(actor).filter(
+        document__in=documents_open(actor, collections), is_disabled=False
+    )
+    return rows
+
+
+def fingerprint_of(actor: Actor, collections: Sequence[int]) -> dict[str, Any]:
+    """Return what the corpus is at this moment: a hash over path, version and content of each document."""
+    digest, count = hashlib.sha256(), 0
+    rows = documents_open(actor, collections).order_by("collection_id", "path", "version")
+    for facts in rows.values_list("collection_id", "path", "version", "sha256").iterator():
+        digest.update(repr(facts).encode())
+        count += 1
+    return {"sha256": digest.hexdigest(), "documents": count}
+
+
+def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) -> list[Passage]:
+    """Return passages in the order of their ids; those that are gone by now, or closed, are missing.
+
+    Args:
+        names: of the collections, by id.
+    """
+    wanted = list(ids)
+    rows = chunks_open(actor, list(names)).select_related("document").in_bulk(wanted)
+    return [
+        Passage(
+            chunk_id=pk,
+            document_id=row.document_id,
+            document=row.document.name,
+            collection=names[row.collection_id],
+            text=row.text,
+            char_start=row.char_start,
+            page=row.page_start,
+            headings=tuple(map(str, row.headings)),
+            kind=row.kind,
+            name=row.qualified_name,
+        )
+        for pk in wanted
+        if (row := rows.get(pk)) is not None
+    ]
+
+
+def pools_read(
+    actor: Actor, settings: Settings, slots: Sequence[Slot]
+) -> dict[str, list[tuple[int, ...]]]:
+    """Return, for each type, groups of passages to ask about, in the order in which they are used.
+
+    The order depends on the seed and the ids alone, and goes through the documents in turn, so that a long document
+    does not crowd out the others.
+    """
+    need = {name: settings.rounds * n for name, n in _counted(slots).items()}
+    most = max(need.values(), default=0)
+    prose = _ordered(actor, settings, PROSE_KINDS, most)
+    pools: dict[str, list[tuple[int, ...]]] = {}
+    for name in need:
+        if name == QuestionType.CODE:
+            pools[name] = [(pk,) for pk in _ordered(actor, settings, CODE_KINDS, most)]
+        elif name == QuestionType.MULTI_HOP:
+            pools[name] = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
+        elif name == QuestionType.COMPARISON:
+            pools[name] = _alike(actor, _ordered(actor, settings, PROSE_KINDS, COMPARED))
+        else:
+            # Each type begins elsewhere, so that one passage is not asked about in every way.
+            shift = sorted(need).index(name) * len(prose) // max(1, len(need))
+            pools[name] = [(pk,) for pk in prose[shift:] + prose[:shift]]
+    return pools
+
+
+def _counted(slots: Sequence[Slot]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for slot in slots:
+        counts[slot.type] = counts.get(slot.type, 0) + 1
+    return counts
+
+
+def _ordered(actor: Actor, settings: Settings, kinds: Sequence[ChunkKind], most: int) -> list[int]:
+    mixed = MD5(Concat(Cast("pk", TextField()), Value(f"|{settings.seed}")))
+    rows = (
+        chunks_open(actor, settings.collections)
+        .filter(kind__in=[kind.value for kind in kinds])
+        .annotate(size=Length("text"))
+        .filter(size__gte=LEAST_CHARS)
+        .annotate(mixed=mixed)
+        .annotate(
+            turn=Window(RowNumber(), partition_by=F("document_id"), order_by=F("mixed").asc())
+        )
+        .order_by("turn", "mixed")
+        .values_list("pk", flat=True)
+    )
+    return list(rows[:most])
+
+
+def _linked(actor: Actor, first: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return pairs of a passage and the one it is linked to most strongly, by what they say before by their order."""
+    best: dict[int, tuple[tuple[bool, float, int], int]] = {}
+    links = (
+        ChunkLink.objects.visible_to(actor)
+        .filter(chunk_id__in=first, target__is_disabled=False)
+        .annotate(size=Length("target__text"))
+        .filter(size__gte=LEAST_CHARS)
+    )
+    for chunk, target, relation, weight in links.values_list(
+        "chunk_id", "target_id", "relation", "weight"
+    ):
+        rank = (relation not in _BY_ORDER, weight, -target)
+        if chunk not in best or rank > best[chunk][0]:
+            best[chunk] = (rank, target)
+    pairs: dict[frozenset[int], tuple[int, ...]] = {}
+    for pk in first:
+        if pk in best:
+            pairs.setdefault(frozenset((pk, best[pk][1])), (pk, best[pk][1]))
+    return list(pairs.values())
+
+
+def _alike(actor: Actor, among: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return pairs of passages of different documents that share most words; of one document where it is the only one."""
+    rows = {
+        pk: (document, set(content_terms(text)))
+        for pk, document, text in Chunk.objects.visible_to(actor)
+        .filter(pk__in=among)
+        .values_list("pk", "document_id", "text")
+    }
+    has_many = len({document for document, _ in rows.values()}) > 1
+    found: list[tuple[float, int, int]] = []
+    for place, a in enumerate(among):
+        for b in among[place + 1 :]:
+            (first, mine), (second, theirs) = rows[a], rows[b]
+            if has_many and first == second:
+                continue
+            shared = len(mine & theirs)
+            if shared >= 3:
+                found.append((shared / len(mine | theirs), a, b))
+    found.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
+    used: set[int] = set()
+    pairs: list[tuple[int, ...]] = []
+    for _, a, b in found:
+        if a not in used and b not in used:
+            pairs.append((a, b))
+            used |= {a, b}
+    return pairs

@@ -1,0 +1,149 @@
+"""Carry the items of a job: up to N at once in one worker, many workers for one job, until nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import structlog
+from django.db import DatabaseError
+
+from apps.datasets.generation.claiming import (
+    Claim,
+    items_claim,
+    items_release,
+    job_complete,
+    job_halt,
+    row_ceiling,
+)
+from apps.datasets.generation.committing import Change, ItemLost, Write
+from apps.datasets.generation.stages import STAGES, Next
+from apps.datasets.generation.work import Failed, Halted, Item, Released, Work
+from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
+from basics.errors import DomainError
+
+log = structlog.get_logger(__name__)
+
+LOOK_S = 1.0
+"""How often a driver looks whether somebody has paused or stopped the job, and for items that others gave back."""
+MOST_FAILURES = 4
+FIRST_WAIT_S = 2.0
+
+
+async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
+    """Work on a job until it is done, paused or stopped.
+
+    On the way out every item is given back; what is under way is finished first, unless the task is cancelled.
+
+    Args:
+        driver: the name by which items are this driver's.
+        lost: tells why it must begin nothing more, "" while all is well.
+    """
+    ceiling = row_ceiling(work.settings, work.model.profile)
+    tasks: set[asyncio.Task[None]] = set()
+    work.committer.open()
+    try:
+        while True:
+            room = work.settings.concurrency - len(tasks)
+            claim: Claim = await work.in_db(items_claim, work.job.pk, driver, room, ceiling)
+            work.halting = work.halting or lost()
+            if claim.state not in JOB_ACTIVE:
+                work.halting = claim.reason or f"The job is {claim.state}."
+            for item in claim.items:
+                tasks.add(asyncio.create_task(_carried(work, item), name=f"item-{item.pk}"))
+            if not tasks and (work.halting or claim.is_done):
+                break
+            if not tasks:
+                await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
+                continue
+            tasks = await _some_ended(tasks)
+    finally:
+        work.halting = work.halting or "The worker stops."
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await work.committer.close()
+        await work.in_db(items_release, work.job.pk, driver)
+    if not work.halting:
+        await work.in_db(job_complete, work.job.pk)
+
+
+async def _some_ended(tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Wait for an end, or for the time to look around; raises what a task raised."""
+    done, going = await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    return going
+
+
+async def _carried(work: Work, item: Item) -> None:
+    """Bring an item as far as it goes, and give it back where it cannot go on now."""
+    try:
+        while item.state in ITEM_OPEN and not work.halting:
+            try:
+                following = await STAGES[item.state](work, item)
+            except (Failed, DomainError) as failure:
+                ended = _after_failure(item, failure)
+                if ended is None:
+                    break
+                following = ended
+            await _written(work, item, following)
+    except Halted as halted:
+        work.halting = halted.reason
+        await work.in_db(job_halt, work.job.pk, halted.reason)
+    except (Released, ItemLost):
+        pass
+    except DatabaseError:
+        raise  # Not this item's: the driver ends, and the job is taken up again.
+    except Exception as error:
+        log.exception("generation_item_failed", item=item.pk, stage=item.state)
+        reason = f"Something went wrong on our side ({type(error).__name__}); it was logged."
+        await _written(work, item, Next(ItemState.FAILED, reason=reason))
+    if item.state in ITEM_OPEN:
+        with contextlib.suppress(ItemLost):
+            await work.committer.write(Write(item.pk, change=_given_back(item)))
+
+
+def _after_failure(item: Item, failure: Failed | DomainError) -> Next | None:
+    """Return the end of an item that cannot be had; None when it may be tried again later."""
+    reason = failure.reason if isinstance(failure, Failed) else failure.message
+    if isinstance(failure, Failed) and failure.is_retryable:
+        item.failures += 1
+        if item.failures < MOST_FAILURES:
+            item.retry_reason = reason
+            return None
+    return Next(ItemState.FAILED, reason=reason)
+
+
+async def _written(work: Work, item: Item, following: Next) -> None:
+    item.data.update(following.data)
+    if following.repairs is not None:
+        item.repairs = following.repairs
+    change = Change(
+        state=str(following.state),
+        data=item.data,
+        spent_usd=item.spent_usd,
+        reason=following.reason,
+        repairs=item.repairs,
+        failures=item.failures,
+        is_released=following.state not in ITEM_OPEN,
+        record=following.record,
+        lineage={"generation": work.job.pk, "item": item.pk, "slot": item.slot},
+        run=following.run,
+    )
+    await work.committer.write(Write(item.pk, change=change))
+    item.state = following.state
+
+
+def _given_back(item: Item) -> Change:
+    return Change(
+        state=item.state,
+        data=item.data,
+        spent_usd=item.spent_usd,
+        reason=item.retry_reason,
+        repairs=item.repairs,
+        failures=item.failures,
+        wait_s=FIRST_WAIT_S * 2**item.failures if item.retry_reason else 0.0,
+        is_released=True,
+    )

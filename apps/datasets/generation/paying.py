@@ -1,0 +1,254 @@
+"""Ask a model for a stage of an item so that each call is paid for once.
+
+The loop's journal is the ledger: a turn is committed before its tools run and before the next turn is asked for. A later
+attempt gives the loop the history of the turns that are there, and the loop goes on behind them; a stage whose last turn
+is there is not asked at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from apps.datasets.generation.committing import Write
+from apps.datasets.generation.work import Failed, Halted, Item, Model, Released, Work
+from runs.services import AnsweredCall, loop_ask
+from runs.storable import json_storable
+from runs.usage import usage_columns
+from toolloop.events import RunFinished
+from toolloop.limits import Limits
+from toolloop.messages import (
+    Message,
+    ToolCall,
+    ToolResult,
+    Turn,
+    Usage,
+    UserMessage,
+    message_from_json,
+)
+from toolloop.metering import UsageEvent
+from toolloop.output import output_of
+from toolloop.tools import Tool, Toolset
+from toolloop.tools.tool import Verdict
+
+_OF_THE_JOB = {"auth_failed", "quota_exhausted", "model_unavailable", "permission_denied"}
+"""Failures that no other item would be spared."""
+MOST_OUTPUT_TOKENS = 4000
+
+
+@dataclass(slots=True)
+class Asked:
+    """What came of a stage's question.
+
+    Attributes:
+        value: of the form asked for; None for text.
+        history: question, turns and results.
+    """
+
+    text: str
+    value: Any
+    history: list[Message]
+    turns: list[Turn]
+    calls: list[AnsweredCall]
+    usage: Usage
+    cost_usd: float | None
+    seconds: float
+
+
+@dataclass(slots=True)
+class PaidJournal:
+    """Implements ``toolloop.journal.JudgingJournal`` for one stage of one item."""
+
+    work: Work
+    item: Item
+    stage: str
+    attempt: int
+    toolset: Toolset
+    turns: list[Turn] = field(default_factory=list)
+    results: list[list[ToolResult]] = field(default_factory=list)
+    calls: list[AnsweredCall] = field(default_factory=list)
+    used: list[UsageEvent] = field(default_factory=list)
+    started: float = 0.0
+    verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict)
+
+    async def turn_started(self, step: int) -> None:
+        """Refuse to begin a call when the job is to halt: nothing of this step has been paid for."""
+        if self.work.halting:
+            raise Released(self.work.halting)
+        self.started = time.monotonic()
+
+    async def turn_finished(self, step: int, turn: Turn) -> None:
+        """Commit the turn with what it cost, and with the results that led to it."""
+        before = self.results[step - 1] if step else []
+        cost = sum(e.cost_usd for e in self.used if e.cost_usd is not None)
+        is_known = any(e.cost_usd is not None for e in self.used)
+        self.item.spent_usd += Decimal(f"{cost:.8f}")
+        paid = {
+            "stage": self.stage,
+            "attempt": self.attempt,
+            "step": step,
+            "turn": json_storable(turn.to_json()),
+            "results": json_storable([result.to_json() for result in before]),
+            "input_tokens": turn.usage.input_total,
+            "output_tokens": turn.usage.output_total,
+            "cost_usd": f"{cost:.8f}" if is_known else None,
+            "duration_ms": round((time.monotonic() - self.started) * 1000),
+        }
+        await self.work.committer.write(Write(self.item.pk, paid, self.usage_take()))
+        self.turns.append(turn)
+        self.results.append([])
+
+    async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
+        """Let it run: the tools of a dataset only read, and may be called again."""
+        return None
+
+    async def call_finished(
+        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
+    ) -> None:
+        """Keep the result; it is committed with the next turn."""
+        self.results[step].append(result)
+        verdict = self.verdicts.pop((step, call.id), None)
+        tool = self.toolset.get(call.name)
+        self.calls.append(AnsweredCall(step, call, result, duration_s, tool, verdict))
+
+    def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
+        """Keep what the policy said, for the call's row."""
+        self.verdicts[step, call.id] = verdict
+
+    def usage_take(self) -> tuple[dict[str, Any], ...]:
+        """Return the records of what was used since the last commit."""
+        columns = tuple(
+            {**usage_columns(event), "kind": "lost" if event.is_lost else "dataset", "step": None}
+            for event in self.used
+            if not event.is_cached
+        )
+        self.used.clear()
+        return columns
+
+    def restore(self, stored: Sequence[tuple[Turn, list[dict[str, Any]]]]) -> list[Message]:
+        """Take over the turns of an earlier attempt; returns them with their results, in order."""
+        history: list[Message] = []
+        for place, (turn, before) in enumerate(stored):
+            results = [r for data in before if isinstance(r := message_from_json(data), ToolResult)]
+            if place:
+                self.results[place - 1] = results
+                by_id = {call.id: call for call in stored[place - 1][0].tool_calls}
+                self.calls += [
+                    AnsweredCall(
+                        place - 1, by_id[r.call_id], r, 0.0, self.toolset.get(r.name), None
+                    )
+                    for r in results
+                    if r.call_id in by_id
+                ]
+            history += [*results, turn]
+            self.turns.append(turn)
+            self.results.append([])
+        return history
+
+
+async def ask(
+    work: Work,
+    item: Item,
+    stage: str,
+    *,
+    model: Model,
+    system: str,
+    prompt: str,
+    form: type[Any] | None = None,
+    toolset: Toolset | None = None,
+) -> Asked:
+    """Ask for a stage, or return what an earlier attempt has paid for.
+
+    Args:
+        form: pydantic model of the answer; None for text.
+        toolset: what the model may call.
+
+    Raises:
+        Released: the job halts, or another worker has the item.
+        Failed: there is no usable answer for this item.
+    """
+    tools = toolset or Toolset()
+    journal = PaidJournal(work, item, stage, item.repairs, tools)
+    question: list[Message] = [UserMessage(prompt)]
+    stored = item.paid.get((stage, item.repairs), [])
+    history = question + journal.restore(stored)
+    usage = Usage()
+    for turn, _ in stored:
+        usage += turn.usage
+    limits = Limits(
+        max_steps=work.settings.max_steps if toolset else 1,
+        max_tool_calls=3 * work.settings.max_steps if toolset else 0,
+        max_seconds=None,
+        max_output_tokens=MOST_OUTPUT_TOKENS,
+        max_retries=8,
+        # The loop counts what the restored turns have cost as well, and so does the item.
+        max_cost_usd=_left(item, stored, model),
+        request_timeout_s=300,
+        max_tool_output_chars=20_000,
+    )
+    began = time.monotonic()
+    finished = await loop_ask(
+        provider=model.provider,
+        model=model.bare,
+        profile=model.profile,
+        system=system,
+        history=history,
+        limits=limits,
+        toolset=tools,
+        journal=journal,
+        context=work.context,
+        first_step=len(stored),
+        usage=usage,
+        output=None if form is None else output_of(form),
+        run_blocking=work.blocking,
+        on_usage=journal.used.append,
+        usage_metadata={"run_kind": "dataset", "generation": work.job.pk, "item": item.pk},
+    )
+    _raise_failure(work, item, finished)
+    if form is not None and finished.output is None:
+        raise Failed(f"The model gave no usable answer to “{stage}”.")
+    return Asked(
+        finished.text,
+        finished.output,
+        [*question, *_interleaved(journal)],
+        journal.turns,
+        journal.calls,
+        finished.usage,
+        finished.data.get("cost_usd"),
+        time.monotonic() - began,
+    )
+
+
+def _left(item: Item, stored: Sequence[tuple[Turn, Any]], model: Model) -> float | None:
+    if not item.reserved_usd or model.profile is None:
+        return None
+    past = sum(model.profile.cost_usd(turn.usage) or 0.0 for turn, _ in stored)
+    return max(0.0, float(item.reserved_usd - item.spent_usd) + past)
+
+
+def _raise_failure(work: Work, item: Item, finished: RunFinished) -> None:
+    if finished.limit == "max_cost_usd":
+        raise Failed("The row cost more than a row may.")
+    if finished.status == "completed":
+        return
+    if finished.status == "parked":
+        raise Halted(
+            "A search tool waits for an approval, which generation cannot wait for; allow it."
+        )
+    if finished.error_code in _OF_THE_JOB:
+        raise Halted(finished.error_message)
+    raise Failed(
+        finished.error_message or f"The model stopped with “{finished.stop}”.",
+        is_retryable=finished.retryable,
+    )
+
+
+def _interleaved(journal: PaidJournal) -> list[Message]:
+    history: list[Message] = []
+    for turn, results in zip(journal.turns, journal.results, strict=True):
+        history.append(turn)
+        history += results
+    return history

@@ -1,0 +1,141 @@
+"""What a generation job is asked for: checked once, kept as JSON in the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from apps.datasets.models import Difficulty, QuestionType
+from basics.errors import Invalid
+
+SCORES = ("completeness", "accuracy", "relevance", "clarity", "specificity", "reasoning")
+MADE_TYPES = (
+    QuestionType.FACTUAL,
+    QuestionType.MULTI_HOP,
+    QuestionType.COMPARISON,
+    QuestionType.HOW_TO,
+    QuestionType.CODE,
+    QuestionType.UNANSWERABLE,
+)
+"""Types that generation makes; the others come by import or by hand."""
+MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS = 10_000, 200, 8
+_TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
+_DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a job.
+
+    Attributes:
+        collections: ids of those whose documents are asked about.
+        rows: how many are wanted.
+        types, difficulty: shares of the rows, any positive numbers; what is not named is not made.
+        judge_model: with its routing prefix; "" takes the job's model.
+        language: of questions and answers, in words; "" follows the documents.
+        keep_at, repair_at: weighted scores, 0 to 1, from which a row is kept, and from which it is worth a repair.
+        weights: of the six scores; minima: the least value of a score, 0 to 1.
+        max_repairs: how often an answer may be written anew.
+        rounds: candidates for each wanted row before it counts as missing.
+        max_steps: model turns of an answer that may call tools.
+        concurrency: rows under way at once in a worker; drivers: workers that work on the job at once.
+        seed: chooses the passages.
+        row_usd: most that one row may cost; None takes a ceiling from list prices.
+    """
+
+    collections: tuple[int, ...]
+    rows: int = 50
+    types: Mapping[str, float] = field(default_factory=lambda: dict(_TYPES))
+    difficulty: Mapping[str, float] = field(default_factory=lambda: dict(_DIFFICULTY))
+    judge_model: str = ""
+    language: str = ""
+    keep_at: float = 0.7
+    repair_at: float = 0.4
+    weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SCORES, 1.0))
+    minima: Mapping[str, float] = field(default_factory=lambda: {"accuracy": 0.5})
+    max_repairs: int = 1
+    rounds: int = 3
+    max_steps: int = 6
+    concurrency: int = 8
+    drivers: int = 1
+    seed: int = 0
+    row_usd: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "collections": list(self.collections)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild settings that ``settings_checked`` has let through."""
+        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**values, "collections": tuple(values["collections"])})
+
+
+def settings_checked(data: Mapping[str, Any]) -> Settings:
+    """Return settings made of what somebody has entered; what is left out has its default.
+
+    Raises:
+        Invalid: with a sentence for each field that is wrong.
+    """
+    known = {f.name for f in fields(Settings)}
+    wrong: dict[str, list[str]] = {
+        name: ["There is no such setting."] for name in data if name not in known
+    }
+    if not data.get("collections"):
+        wrong["collections"] = ["Choose at least one collection."]
+    for name, low, most in (
+        ("rows", 1, MAX_ROWS),
+        ("max_repairs", 0, 5),
+        ("rounds", 1, 10),
+        ("max_steps", 1, 25),
+        ("concurrency", 1, MAX_CONCURRENCY),
+        ("drivers", 1, MAX_DRIVERS),
+        ("seed", 0, 2**31 - 1),
+    ):
+        value = data.get(name, low)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= most:
+            wrong[name] = [f"Enter a whole number from {low} to {most}."]
+    for name in ("keep_at", "repair_at"):
+        if not _is_number(data.get(name, 0.5), 0, 1):
+            wrong[name] = ["Enter a number from 0 to 1."]
+    if data.get("row_usd") is not None and not _is_number(data["row_usd"], 1e-6, 1000):
+        wrong["row_usd"] = ["Enter an amount in USD above 0."]
+    for name, names, high in (
+        ("types", tuple(t.value for t in MADE_TYPES), 1e6),
+        ("difficulty", tuple(Difficulty.values), 1e6),
+        ("weights", SCORES, 1e6),
+        ("minima", SCORES, 1.0),
+    ):
+        if name in data:
+            problem = _shares_problem(data[name], names, high, needs_one=name != "minima")
+            if problem:
+                wrong[name] = [problem]
+    if wrong:
+        first = next(iter(wrong))
+        raise Invalid("invalid_settings", f"{first}: {wrong[first][0]}", data={"fields": wrong})
+    settings = Settings.from_json({**data, "collections": sorted(set(data["collections"]))})
+    if settings.repair_at > settings.keep_at:
+        raise Invalid(
+            "invalid_settings",
+            "repair_at must not be above keep_at.",
+            data={"fields": {"repair_at": ["Not above the value from which rows are kept."]}},
+        )
+    return settings
+
+
+def _is_number(value: object, low: float, high: float) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and low <= value <= high
+
+
+def _shares_problem(value: object, names: tuple[str, ...], high: float, *, needs_one: bool) -> str:
+    if not isinstance(value, Mapping):
+        return f"Give a number for some of: {', '.join(names)}."
+    unknown = [str(name) for name in value if name not in names]
+    if unknown:
+        return f"“{unknown[0]}” is unknown; known are: {', '.join(names)}."
+    if not all(_is_number(share, 0, high) for share in value.values()):
+        return f"Each number must be from 0 to {high:g}."
+    if needs_one and not any(value.values()):
+        return "At least one number must be above 0."
+    return ""

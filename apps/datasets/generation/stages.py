@@ -1,0 +1,312 @@
+"""The stages of an item: each reads what is there, asks or applies rules, and says what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from apps.datasets.columns import QUALITY
+from apps.datasets.generation import by_rules, prompts
+from apps.datasets.generation.corpus import Passage, passages_read
+from apps.datasets.generation.judging import Judgement, judged
+from apps.datasets.generation.paying import Asked, ask
+from apps.datasets.generation.spans import span_find
+from apps.datasets.generation.trace import Trace, trace_of, without_marks
+from apps.datasets.generation.work import Item, Work
+from apps.datasets.models import ItemState, QuestionType
+from apps.datasets.record import (
+    Behaviour,
+    Difficulty,
+    Message,
+    Record,
+    RowType,
+    Score,
+    Source,
+    Step,
+    ToolCall,
+)
+from runs.services import AnsweredRun
+from toolloop.providers.base import ToolSpec
+
+RUN_KIND = "dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What comes after a stage.
+
+    Attributes:
+        data: what the stage has found.
+        record: of a row that is kept.
+    """
+
+    state: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    repairs: int | None = None
+    record: Record | None = None
+    run: AnsweredRun | None = None
+
+
+def _dropped(reason: str, **data: Any) -> Next:
+    return Next(ItemState.DROPPED, data, reason)
+
+
+async def question(work: Work, item: Item) -> Next:
+    """Make the question from its passages, with rationale and the spans that answer it."""
+    passages = await _passages(work, item)
+    if len(passages) < len(item.chunks):
+        return _dropped("A passage it was to be made from is gone or closed.")
+    if work.model.by_rules:
+        made = by_rules.question_make(passages, item.type, item.difficulty)
+        if made is None:
+            return _dropped("The rules found no sentence to ask about.")
+        text, rationale, quotes = made
+    else:
+        prompt = prompts.question_prompt(passages, item.type, item.difficulty, work.settings)
+        asked = await ask(
+            work, item, ItemState.QUESTION, model=work.model, system=prompts.QUESTION_SYSTEM,
+            prompt=prompt, form=prompts.QuestionMade,
+        )  # fmt: skip
+        text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
+    gold = [] if item.type == QuestionType.UNANSWERABLE else _gold(passages, quotes)
+    return Next(
+        ItemState.FILTER,
+        {
+            "question": " ".join(text.split()),
+            "rationale": rationale.strip(),
+            "gold": [asdict(source) for source in gold],
+            "passages": len({source.chunk_id for source in gold}),
+        },
+    )
+
+
+async def filtered(work: Work, item: Item) -> Next:
+    """Keep the question only if it is good enough to be answered."""
+    passages = await _passages(work, item)
+    text = item.data["question"]
+    reason = by_rules.filter_reason(text, passages, item.type, item.data["passages"])
+    if reason:
+        return _dropped(reason)
+    if not work.judge.by_rules:
+        asked = await ask(
+            work, item, ItemState.FILTER, model=work.judge, system=prompts.FILTER_SYSTEM,
+            prompt=prompts.filter_prompt(passages, item.type, text), form=prompts.FilterMade,
+        )  # fmt: skip
+        if not asked.value.keep:
+            return _dropped(asked.value.reason or "The filter did not keep the question.")
+    return Next(ItemState.ANSWER)
+
+
+async def answer(work: Work, item: Item) -> Next:
+    """Answer the question with the shared loop and its tools; keep its journal as a run."""
+    has_code = "search_codebase" in work.toolset.names()
+    system = prompts.answer_system(work.settings, has_code=has_code)
+    asked = await ask(
+        work, item, ItemState.ANSWER, model=work.model, system=system,
+        prompt=item.data["question"], toolset=work.toolset,
+    )  # fmt: skip
+    trace = trace_of(asked.history)
+    if not asked.text.strip():
+        return _dropped("The model gave no answer.")
+    open_sources = await _still_open(work, trace)
+    if len(open_sources) < len(trace.sources):
+        return _dropped("The answer read a document that not everybody may see.")
+    return Next(
+        ItemState.SYNTHESIS,
+        {
+            "draft": asked.text,
+            "steps": [asdict(step) for step in trace.steps],
+            "found": [asdict(source) for source in trace.sources],
+            "cited": list(trace.cited),
+            "messages": [asdict(message) for message in trace.messages],
+        },
+        run=_run_of(work, item, system, asked),
+    )
+
+
+async def synthesis(work: Work, item: Item) -> Next:
+    """Write the final answer from the draft and what was found, and say which passages it uses."""
+    found = _sources(item.data["found"])
+    draft = item.data["draft"]
+    if work.model.by_rules:
+        text, used = by_rules.synthesis_make(draft, found)
+    else:
+        prompt = prompts.synthesis_prompt(item.data["question"], draft, found, work.settings)
+        asked = await ask(
+            work, item, ItemState.SYNTHESIS, model=work.model, system=prompts.SYNTHESIS_SYSTEM,
+            prompt=prompt, form=prompts.SynthesisMade,
+        )  # fmt: skip
+        text = without_marks(asked.value.answer)
+        known = {source.chunk_id for source in found}
+        numbers = [c.strip("[]c ") for c in asked.value.chunks_used]
+        used = [int(n) for n in numbers if n.isdigit() and int(n) in known]
+        used = used or [pk for pk in item.data["cited"] if pk in known]
+    return Next(ItemState.JUDGE, {"answer": text, "used": used})
+
+
+async def judge(work: Work, item: Item) -> Next:
+    """Judge the answer by six scores; keep, repair or drop it."""
+    verdict = await _judgement(work, item)
+    found = {
+        "scores": [asdict(score) for score in verdict.scores],
+        "quality": verdict.quality,
+        "fault": verdict.reason,
+    }
+    if verdict.verdict == "keep":
+        return Next(ItemState.ASSEMBLE, found)
+    if verdict.verdict == "repair":
+        return Next(ItemState.REPAIR, found, repairs=item.repairs + 1)
+    return _dropped(verdict.reason, **found)
+
+
+async def repair(work: Work, item: Item) -> Next:
+    """Write the answer anew by what the judge found wrong, to be judged again."""
+    data = item.data
+    gold, found = _sources(data["gold"]), _sources(data["found"])
+    if work.model.by_rules:
+        text, used = by_rules.repair_make(data["answer"], gold, _expected(item))
+    else:
+        faults = "\n".join(
+            f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"]
+        )
+        prompt = prompts.repair_prompt(
+            data["question"], data["answer"], faults, _used(item) or found, work.settings
+        )
+        asked = await ask(
+            work, item, ItemState.REPAIR, model=work.model, system=prompts.REPAIR_SYSTEM,
+            prompt=prompt, form=prompts.RepairMade,
+        )  # fmt: skip
+        text, used = without_marks(asked.value.answer), data["used"]
+    earlier = [*data.get("earlier", []), {"answer": data["answer"], "fault": data["fault"]}]
+    return Next(ItemState.JUDGE, {"answer": text, "used": used, "earlier": earlier})
+
+
+async def assemble(work: Work, item: Item) -> Next:
+    """Put the row together."""
+    data = item.data
+    meta: dict[str, Any] = {
+        QUALITY: data["quality"],
+        "made_by": "rules" if work.model.by_rules else work.model.name,
+        "repairs": item.repairs,
+    }
+    record = Record(
+        question=data["question"],
+        answer=data["answer"],
+        rejected=data["earlier"][0]["answer"] if data.get("earlier") else "",
+        type=RowType(item.type),
+        difficulty=Difficulty(item.difficulty),
+        expected=Behaviour(_expected(item)),
+        rationale=data["rationale"],
+        steps=tuple(Step(**step) for step in data["steps"]),
+        sources=tuple(_row_sources(item)),
+        scores=tuple(Score(**score) for score in data["scores"]),
+        tags=("rules",) if work.model.by_rules else (),
+        messages=tuple(
+            Message(**{**m, "tool_calls": tuple(ToolCall(**c) for c in m["tool_calls"])})
+            for m in data["messages"]
+        ),
+        language=work.settings.language,
+        meta=meta,
+    )
+    return Next(ItemState.KEPT, record=record)
+
+
+STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
+    ItemState.QUESTION: question,
+    ItemState.FILTER: filtered,
+    ItemState.ANSWER: answer,
+    ItemState.SYNTHESIS: synthesis,
+    ItemState.JUDGE: judge,
+    ItemState.REPAIR: repair,
+    ItemState.ASSEMBLE: assemble,
+}
+
+
+async def _passages(work: Work, item: Item) -> list[Passage]:
+    found: list[Passage] = await work.in_db(passages_read, work.actor, item.chunks, work.names)
+    return found
+
+
+async def _still_open(work: Work, trace: Trace) -> list[Passage]:
+    ids = [source.chunk_id for source in trace.sources]
+    found: list[Passage] = await work.in_db(passages_read, work.actor, ids, work.names)
+    return found
+
+
+def _gold(passages: list[Passage], quotes: list[str]) -> list[Source]:
+    found: list[Source] = []
+    for quote in quotes:
+        for passage in passages:
+            span = span_find(passage.text, quote)
+            if span is not None:
+                found.append(passage.source(*span))
+                break
+    return found
+
+
+async def _judgement(work: Work, item: Item) -> Judgement:
+    data = item.data
+    steps = [Step(**step) for step in data["steps"]]
+    if work.judge.by_rules:
+        levels = by_rules.judge_make(
+            data["question"], data["answer"], steps, _sources(data["found"]),
+            _sources(data["gold"]), _expected(item),
+        )  # fmt: skip
+        author = by_rules.AUTHOR
+    else:
+        prompt = prompts.judge_prompt(
+            data["question"], data["answer"], steps, _sources(data["found"]), _expected(item)
+        )
+        asked = await ask(
+            work, item, ItemState.JUDGE, model=work.judge, system=prompts.JUDGE_SYSTEM,
+            prompt=prompt, form=prompts.JudgementMade,
+        )  # fmt: skip
+        levels = {n: (v["level"], v["evidence"]) for n, v in asked.value.model_dump().items()}
+        author = f"judge:six@{prompts.VERSION}:{work.judge.name}"
+    return judged(levels, work.settings, author=author, repairs=item.repairs)
+
+
+def _expected(item: Item) -> str:
+    is_open = item.type == QuestionType.UNANSWERABLE
+    return str(Behaviour.ABSTAIN if is_open else Behaviour.ANSWER)
+
+
+def _sources(values: list[dict[str, Any]]) -> list[Source]:
+    return [Source(**value) for value in values]
+
+
+def _used(item: Item) -> list[Source]:
+    """Return the passages that the answer uses, as they were found."""
+    by_id = {source.chunk_id: source for source in _sources(item.data["found"])}
+    return [by_id[pk] for pk in item.data["used"] if pk in by_id]
+
+
+def _row_sources(item: Item) -> list[Source]:
+    """Return the spans that the question was made from, then the other passages that the answer uses."""
+    gold = _sources(item.data["gold"])
+    known = {source.chunk_id for source in gold}
+    return [*gold, *(source for source in _used(item) if source.chunk_id not in known)]
+
+
+def _run_of(work: Work, item: Item, system: str, asked: Asked) -> AnsweredRun:
+    specs: list[ToolSpec] = list(work.toolset.specs())
+    return AnsweredRun(
+        kind=RUN_KIND,
+        model=work.model.name,
+        request={
+            **work.run.request,
+            "system": system,
+            "history": [asked.history[0].to_json()],
+            "tools": [spec.name for spec in specs],
+            "generation": work.job.pk,
+            "item": item.pk,
+        },
+        answer=asked.text,
+        turns=asked.turns,
+        calls=asked.calls,
+        usage=asked.usage,
+        cost_usd=asked.cost_usd,
+        seconds=asked.seconds,
+    )

@@ -1,0 +1,96 @@
+"""From the journal of an answer to reasoning steps, the passages that were found, and the trace as messages. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.datasets.record import Message, Source, Step, ToolCall
+from toolloop.messages import Message as LoopMessage
+from toolloop.messages import ToolResult, Turn, UserMessage
+
+MOST_OBSERVED = 4000
+"""Characters of an observation that a row keeps; the run's journal has all of it."""
+_MARK = re.compile(r"\s?\[c(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What an answer came from.
+
+    Attributes:
+        sources: every passage that a tool returned, once, in the order in which they came.
+        cited: ids of the chunks that the answer names, in order.
+    """
+
+    steps: tuple[Step, ...]
+    sources: tuple[Source, ...]
+    cited: tuple[int, ...]
+    messages: tuple[Message, ...]
+
+
+def trace_of(history: Sequence[LoopMessage]) -> Trace:
+    """Read the history of an answer, from its question to its last turn."""
+    results = {m.call_id: m for m in history if isinstance(m, ToolResult)}
+    steps: list[Step] = []
+    messages: list[Message] = []
+    text = ""
+    for message in history:
+        if isinstance(message, UserMessage) and not message.notice:
+            messages.append(Message("user", message.text))
+        elif isinstance(message, ToolResult):
+            messages.append(Message("tool", message.content[:MOST_OBSERVED], (), message.call_id))
+        elif isinstance(message, Turn):
+            text = message.text
+            thought = (
+                message.text if message.tool_calls else message.reasoning
+            ) or message.reasoning
+            asked = tuple(ToolCall(c.id, c.name, c.arguments or {}) for c in message.tool_calls)
+            messages.append(Message("assistant", message.text, asked))
+            for place, call in enumerate(message.tool_calls):
+                result = results.get(call.id)
+                steps.append(
+                    Step(
+                        len(steps) + 1,
+                        thought.strip() if place == 0 else "",
+                        call.name,
+                        call.arguments or {},
+                        "" if result is None else result.content[:MOST_OBSERVED],
+                    )
+                )
+            if not message.tool_calls and thought.strip():
+                steps.append(Step(len(steps) + 1, thought.strip()))
+    cited = tuple(dict.fromkeys(int(pk) for pk in _MARK.findall(text)))
+    return Trace(tuple(steps), tuple(_sources(results.values())), cited, tuple(messages))
+
+
+def without_marks(text: str) -> str:
+    """Return an answer without the markers of its passages."""
+    return _MARK.sub("", text).strip()
+
+
+def _sources(results: Iterable[ToolResult]) -> list[Source]:
+    found: dict[int, Source] = {}
+    for result in results:
+        payload: Any = result.payload
+        rows = (
+            payload.get("results", ()) if isinstance(payload, dict) and not result.is_error else ()
+        )
+        for row in rows:
+            text = str(row["text"])
+            found.setdefault(
+                int(row["chunk_id"]),
+                Source(
+                    document=str(row["document"]),
+                    quote=text,
+                    collection=str(row.get("collection") or ""),
+                    document_id=int(row["document_id"]),
+                    chunk_id=int(row["chunk_id"]),
+                    start=int(row.get("char_start") or 0),
+                    end=int(row.get("char_start") or 0) + len(text),
+                    page=row.get("page") or None,
+                ),
+            )
+    return list(found.values())

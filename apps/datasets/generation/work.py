@@ -1,0 +1,122 @@
+"""What the stages of a driver share, and the items it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from apps.datasets.generation.committing import Committer
+from apps.datasets.generation.settings import Settings
+from apps.datasets.models import Dataset, GenerationItem, GenerationJob
+from runs.models import Run
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.messages import Turn
+from toolloop.providers.base import Provider
+from toolloop.providers.profiles import Profile
+from toolloop.tools import Toolset
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model behind its gate.
+
+    Attributes:
+        name: with its routing prefix; ``bare`` is what the loop wants.
+        by_rules: no language model: the stages use rules.
+    """
+
+    name: str
+    bare: str
+    provider: Provider
+    profile: Profile | None
+    by_rules: bool
+
+
+@dataclass(slots=True)
+class Item:
+    """One item while this driver has it.
+
+    Attributes:
+        paid: calls of earlier attempts, by stage and attempt: each turn with the results that led to it.
+        retry_reason: why it is given back to be tried again later.
+    """
+
+    pk: int
+    slot: int
+    round: int
+    type: str
+    difficulty: str
+    chunks: tuple[int, ...]
+    state: str
+    data: dict[str, Any]
+    repairs: int
+    failures: int
+    reserved_usd: Decimal
+    spent_usd: Decimal
+    paid: dict[tuple[str, int], list[tuple[Turn, list[dict[str, Any]]]]] = field(
+        default_factory=dict
+    )
+    retry_reason: str = ""
+
+    @classmethod
+    def of(cls, row: GenerationItem) -> Item:
+        """Return the item of a row, without its paid calls."""
+        return cls(
+            row.pk, row.slot, row.round, row.type, row.difficulty, tuple(row.chunks), row.state,
+            dict(row.data), row.repairs, row.failures, row.reserved_usd, row.spent_usd,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Work:
+    """What a driver works with.
+
+    Attributes:
+        run: not stored; tells tools on whose behalf they are called.
+        context: ``ToolContext.data`` of the tools.
+        halting: why no further call may begin, "" while all is well; what is under way is finished and kept.
+    """
+
+    job: GenerationJob
+    dataset: Dataset
+    tenant: Tenant
+    actor: Actor
+    settings: Settings
+    model: Model
+    judge: Model
+    names: Mapping[int, str]
+    toolset: Toolset
+    context: Mapping[str, Any]
+    run: Run
+    committer: Committer
+    in_db: Callable[..., Awaitable[Any]]
+    blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
+    halting: str = ""
+
+
+class Released(Exception):
+    """The item goes back as it is: the job pauses, stops, or somebody else has it."""
+
+
+class Halted(Released):
+    """No item of this job can go on: a wrong key, no money. ``reason`` is for people."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Failed(Exception):
+    """This item came to nothing.
+
+    Attributes:
+        reason: for people.
+        is_retryable: another attempt may succeed.
+    """
+
+    def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.is_retryable = reason, is_retryable

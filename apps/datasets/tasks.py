@@ -1,0 +1,136 @@
+"""The jobs that generate rows."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from apps.collections.selectors import collections_named
+from apps.conversations import tools as reading
+from apps.datasets.generation.claiming import job_halt
+from apps.datasets.generation.committing import Committer
+from apps.datasets.generation.driving import job_drive
+from apps.datasets.generation.settings import Settings
+from apps.datasets.generation.work import Model, Work
+from apps.datasets.models import JOB_ACTIVE, GenerationJob
+from apps.datasets.services.generation import DRIVE
+from apps.tools.bundles import COLLECTIONS
+from apps.tools.offer import offer_context, offer_guard
+from jobs.context import JobContext
+from jobs.models import Job
+from jobs.registry import job
+from runs.actors import actor_now
+from runs.models import Run
+from runs.providers import TenantProvider, is_extractive, provider_for
+from tenancy.models import Tenant
+from toolloop.providers.extractive import SEARCH_TOOL
+from toolloop.rate_gate import GatedProvider, RateGate
+from toolloop.tools import Toolset
+
+ATTEMPTS = 1000
+"""A driver's job is claimed anew after each crash; what it has done is in its items, so there is no harm in many."""
+TOOLS = ("search_documentation", "get_linked_chunk")
+CODE_TOOL = "search_codebase"
+
+
+def driver_ended(ended: Job) -> None:
+    """Pause the job whose driver came to an end by an error, so that somebody looks at it and resumes."""
+    if ended.status != "cancelled":
+        job_halt(int(ended.payload["job_id"]), ended.error_message or "The worker was lost.")
+
+
+@job(DRIVE, lane="loop", max_attempts=ATTEMPTS, on_end=driver_ended)
+async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
+    """Work on a generation job until it is done, paused or stopped; safe to run again at any point."""
+    prepared = await ctx.in_db(_prepare, ctx, job_id)
+    if prepared is None:
+        return
+    work, providers = prepared
+    async with AsyncExitStack() as stack:
+        for provider in providers:
+            stack.push_async_callback(provider.aclose)
+        await job_drive(work, f"{ctx.job_id}.{ctx.attempt}", lambda: _lost(ctx))
+
+
+def _lost(ctx: JobContext) -> str:
+    """Return why this driver must begin nothing more, "" while it need not mind."""
+    if ctx.lost.is_set() or ctx.cancelled.is_set():
+        return "Another driver has taken over."
+    return ""
+
+
+def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] | None:
+    """Read what a driver needs; None when there is nothing to do any more.
+
+    Raises:
+        DomainError: the person has left, or the model has no key any more; the job is paused with that reason.
+    """
+    row = GenerationJob.objects.select_related("dataset", "tenant").filter(pk=job_id).first()
+    if row is None or row.state not in JOB_ACTIVE:
+        return None
+    settings = Settings.from_json(row.options)
+    tenant: Tenant = row.tenant
+    run = Run(
+        tenant=tenant,
+        user_id=row.created_by_id,
+        kind="dataset",
+        model=row.model,
+        request={"actor": row.actor, "path": "job"},
+    )
+    actor = actor_now(run)
+    actor.require("dataset.write")
+    collections = collections_named(actor=actor, pks=list(settings.collections))
+    guard = offer_guard(actor=actor, collections=settings.collections)
+    names = [*TOOLS, *([CODE_TOOL] if row.manifest["has_code"] else ())]
+    if is_extractive(row.model):
+        names = [SEARCH_TOOL]  # The one tool it knows.
+    offered = guard.offered(
+        [tool for tool in reading.TOOLSET if tool.name in names],
+        next(bundle for bundle in guard.bundles if bundle.name == COLLECTIONS),
+    )
+    gates: dict[str, RateGate] = {}
+    providers: list[TenantProvider] = []
+
+    def model(name: str) -> Model:
+        provider = provider_for(tenant, name)
+        providers.append(provider)
+        gate = gates.setdefault(name, RateGate(settings.concurrency))
+        return Model(
+            name,
+            provider.info.model,
+            GatedProvider(provider, gate),
+            provider.info.profile,
+            is_extractive(name),
+        )
+
+    writer = model(row.model)
+    judge_name = settings.judge_model or row.model
+    work = Work(
+        job=row,
+        dataset=row.dataset,
+        tenant=tenant,
+        actor=actor,
+        settings=settings,
+        model=writer,
+        judge=writer if judge_name == row.model else model(judge_name),
+        names={c.pk: c.name for c in collections},
+        toolset=Toolset(offered),
+        context=offer_context(
+            tenant=tenant,
+            run=run,
+            guard=guard,
+            collections=settings.collections,
+            in_db=ctx.in_db,
+        ),
+        run=run,
+        committer=Committer(
+            tenant=tenant,
+            actor=actor,
+            dataset=row.dataset,
+            job=row,
+            driver=f"{ctx.job_id}.{ctx.attempt}",
+            in_db=ctx.in_db,
+        ),
+        in_db=ctx.in_db,
+        blocking=ctx.blocking,
+    )
+    return work, providers
