@@ -16,7 +16,8 @@ from toolloop.sentences import content_terms, identifiers, split
 AUTHOR = "rules:lexical@1"
 NOT_FOUND = "The documents do not say."
 _CLAIM = re.compile(
-    r"^(?P<subject>(?:The |An? |Each |All |Any |This |These |[A-Z])[^.;:?!|]{3,90}?) "
+    r"^(?!(?:It|Its|They|Their|There|This|These|That|Those|He|She|His|Her|We|Our|You|Your|Such|Which|What|If|When)\b)"
+    r"(?P<subject>(?:The |An? |Each |All |Any |[A-Z])[^.;:?!|]{3,90}?) "
     r"(?P<verb>is|are|was|were|includes?|means|requires?|provides?|establish(?:es)?|must|shall|may|will|has|have) "
     r"(?P<rest>[^|]{12,400})$"
 )
@@ -114,7 +115,7 @@ def _asked(subject: str, verb: str) -> str:
 
 def _lowered(subject: str) -> str:
     head, _, rest = subject.partition(" ")
-    is_word = head in {"The", "A", "An", "Each", "All", "Any", "These", "This"}
+    is_word = head in {"The", "A", "An", "Each", "All", "Any"}
     return f"{head.lower()} {rest}" if is_word else subject
 
 

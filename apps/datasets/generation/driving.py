@@ -53,6 +53,7 @@ async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
             for item in claim.items:
                 tasks.add(asyncio.create_task(_carried(work, item), name=f"item-{item.pk}"))
             if not tasks and (work.halting or claim.is_done):
+                is_done = not work.halting
                 break
             if not tasks:
                 await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
@@ -65,7 +66,7 @@ async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         await work.committer.close()
         await work.in_db(items_release, work.job.pk, driver)
-    if not work.halting:
+    if is_done:
         await work.in_db(job_complete, work.job.pk)
 
 

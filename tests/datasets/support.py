@@ -1,0 +1,88 @@
+"""A library that everybody may see, jobs on it, and drivers played by the test."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.db import connections
+from django.utils import timezone
+
+from apps.collections.models import Collection, Document
+from apps.datasets import tasks
+from apps.datasets.models import Dataset, GenerationJob
+from apps.datasets.services import dataset_create
+from apps.datasets.services.generation import DRIVE, generation_start
+from jobs.models import Job, JobStatus
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import Library, make_library
+from tests.runs.support import take
+
+TEXTS = (
+    "The customs duty on passenger cars of heading 8703 is 2.5 percent of their value at import. Trucks of heading 8704 "
+    "are charged 25 percent under the same chapter. Importers keep proof of origin for five years after the entry.",
+    "The notice period for suppliers is 30 days and begins on the first of the month that follows. The duty on trucks is "
+    "named again in each notice so that suppliers may compare the rates. A notice must name the office that sent it.",
+    "The archive in Lisbon is open from Monday to Thursday between nine and noon. Quotes are kept there for seven years. "
+    "The fee for a certified copy is 12 euros per page, and the archive requires a written request for each copy.",
+    "The audit committee includes five members who are elected for three years. The committee meets in March and in "
+    "September. Its report is public and provides the figures of each chapter of the tariff, duties on cars included.",
+)
+
+
+def make_open_library(cast: Cast, name: str = "Tariff", texts: tuple[str, ...] = TEXTS) -> Library:
+    """Return a collection with one live document of these passages."""
+    library = make_library(cast, name, f"{name}.pdf", texts)
+    with tenant_scope(cast.tenant.pk):
+        Document.objects.filter(pk=library.document.pk).update(live_from=timezone.now())
+    return library
+
+
+def start(
+    cast: Cast,
+    collection: Collection,
+    *,
+    name: str = "Questions",
+    model: str = "extractive",
+    role: str = "member",
+    budget: str | None = None,
+    probe: int = 0,
+    dataset: Dataset | None = None,
+    **options: Any,
+) -> GenerationJob:
+    """Start a job; the caller is in the tenant's scope."""
+    actor = cast.actor(role)
+    dataset = dataset or dataset_create(tenant=cast.tenant, actor=actor, name=name)
+    return generation_start(
+        tenant=cast.tenant,
+        actor=actor,
+        dataset=dataset,
+        model=model,
+        options={"collections": [collection.pk], **options},
+        budget_usd=budget,
+        probe=probe,
+    )
+
+
+def drive(job: GenerationJob, worker: str = "here") -> GenerationJob:
+    """Let a worker of this process carry a job until its driver ends; returns the fresh row."""
+    waiting = Job.objects.filter(
+        kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED
+    ).first()
+    assert waiting is not None, "no driver waits"
+    with ThreadPoolExecutor(4) as executor:
+        ctx = take(waiting, worker, executor)
+
+        async def work() -> None:
+            await tasks.generate(ctx, **waiting.payload)
+
+        try:
+            asyncio.run(work())
+        finally:
+            for _ in range(4):
+                executor.submit(connections.close_all).result()
+    Job.objects.filter(pk=waiting.pk).update(status=JobStatus.SUCCEEDED)
+    job.refresh_from_db()
+    return job
