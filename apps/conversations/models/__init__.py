@@ -1,6 +1,13 @@
 """Rows of assistants and conversations."""
 
-from apps.conversations.models.around import Attachment, ConversationShare, Feedback, QueuedQuestion
+from apps.conversations.models.around import (
+    Attachment,
+    ConversationRules,
+    ConversationShare,
+    Feedback,
+    QueuedQuestion,
+    ShareReader,
+)
 from apps.conversations.models.assistant import (
     Assistant,
     AssistantCollection,
@@ -26,11 +33,13 @@ __all__ = [
     "Citation",
     "Conversation",
     "ConversationCollection",
+    "ConversationRules",
     "ConversationShare",
     "Feedback",
     "Message",
     "Mode",
     "Output",
     "QueuedQuestion",
+    "ShareReader",
     "Turn",
 ]

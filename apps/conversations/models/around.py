@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -9,7 +11,19 @@ from django.db.models.functions import Now
 from apps.collections.models import Document
 from apps.conversations.models.conversation import Conversation, Turn
 from tenancy.fields import SET_NULL, TenantForeignKey
-from tenancy.models import TenantModel
+from tenancy.models import TenantModel, TenantQuerySet
+
+if TYPE_CHECKING:
+    from tenancy.actors import Actor
+
+
+class FeedbackQuerySet(TenantQuerySet["Feedback"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Return the actor's own, and everybody's to those who may read the audit log: its form says so."""
+        rows = super().visible_to(actor)
+        if actor.can("audit.read"):
+            return rows
+        return rows.filter(user_id=actor.user_id, user_id__isnull=False)
 
 
 class Feedback(TenantModel):
@@ -26,6 +40,8 @@ class Feedback(TenantModel):
     comment = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
+
+    objects = FeedbackQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
         constraints = [
@@ -56,6 +72,20 @@ class ConversationShare(TenantModel):
         return f"share of conversation {self.conversation_id}"
 
 
+class ShareReader(TenantModel):
+    """Who has opened a share."""
+
+    share = TenantForeignKey(ConversationShare, related_name="readers")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    first_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["share", "user"], name="share_reader_once")]
+
+    def __str__(self) -> str:
+        return f"user {self.user_id} has opened share {self.share_id}"
+
+
 class QueuedQuestion(TenantModel):
     """A question that was sent while an answer was being written; it is asked when that has ended."""
 
@@ -64,6 +94,7 @@ class QueuedQuestion(TenantModel):
     model = models.CharField(max_length=120, blank=True)
     client_id = models.UUIDField()
     request = models.JSONField(help_text="Who asks, as a run's request has it.")
+    problem = models.TextField(blank=True, help_text="Why it was not asked when its time came.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -75,6 +106,26 @@ class QueuedQuestion(TenantModel):
 
     def __str__(self) -> str:
         return f"queued question of conversation {self.conversation_id}"
+
+
+class ConversationRules(TenantModel):
+    """What a workspace says about all its conversations; without a row the operator's defaults hold."""
+
+    keep_days = models.PositiveIntegerField(
+        null=True, help_text="Deleted so long after the last question; 0 never, empty: the server's default."
+    )  # fmt: skip
+    makes_titles = models.BooleanField(
+        default=True, help_text="A model names each conversation after its first answer."
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant"], name="conversation_rules_one_a_tenant")
+        ]
+
+    def __str__(self) -> str:
+        return "rules of conversations"
 
 
 class Attachment(TenantModel):

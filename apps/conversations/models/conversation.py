@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
+from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Left, Now
 
 from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models.assistant import Assistant, AssistantVersion
@@ -16,6 +17,10 @@ from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
     from tenancy.actors import Actor
+
+
+SEARCHED = 200_000
+"""Characters of a message that search looks at; Postgres takes at most 1 MB of words."""
 
 
 class ConversationQuerySet(TenantQuerySet["Conversation"]):
@@ -59,6 +64,9 @@ class Conversation(TenantModel):
     draft = models.TextField(blank=True, help_text="What its owner has typed and not sent.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(
+        db_default=Now(), help_text="When its owner last had it open; a later answer is news."
+    )
 
     objects = ConversationQuerySet.as_manager()  # type: ignore[misc]
 
@@ -153,6 +161,12 @@ class Message(TenantModel):
     unsupported = models.JSONField(
         default=list,
         help_text="Stretches of the text that no cited passage supports: [start, end] in characters.",
+    )
+    words = models.GeneratedField(
+        expression=SearchVector(Left("text", SEARCHED), config="simple"),
+        output_field=SearchVectorField(),
+        db_persist=True,
+        help_text="What search finds it by. No index: row-level security lets none of this kind be used.",
     )
     created_at = models.DateTimeField(db_default=Now())
 
