@@ -7,7 +7,10 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.conversations.retention import conversations_sweep
         from apps.conversations.tools import BUNDLE
         from apps.tools.bundles import bundle_register
+        from jobs.registry import on_sweep
 
         bundle_register(BUNDLE)
+        on_sweep(conversations_sweep)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from apps.collections.models import Chunk
 from apps.conversations.citations import answer_cite, passages_of
-from apps.conversations.models import Citation, Message, Turn
+from apps.conversations.models import Citation, Message, QueuedQuestion, Turn
+from apps.conversations.services import QUEUE_JOB, TITLE_JOB
+from jobs.services import job_enqueue
 from runs.models import Run
+from runs.providers import is_extractive
 from runs.selectors import payload_list
+from tenancy.actors import system_actor
 
 
 def turn_close(run: Run) -> None:
@@ -40,6 +44,19 @@ def turn_close(run: Run) -> None:
         )
     turn.is_active, turn.removed_markers = False, cited.removed
     turn.save(update_fields=["is_active", "removed_markers"])
+    _go_on(turn, run, has_answer=bool(cited.text.strip()))
+
+
+def _go_on(turn: Turn, run: Run, *, has_answer: bool) -> None:
+    """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
+    actor = system_actor(turn.tenant_id, run.user_id)
+    if QueuedQuestion.objects.filter(conversation_id=turn.conversation_id).exists():
+        # No dedupe key: a job that is just ending may have looked before this turn ended.
+        job_enqueue(
+            tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
+        )  # fmt: skip
+    if turn.index == 0 and has_answer and not is_extractive(run.model):
+        job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
 
 def _alive(chunk_ids: list[int]) -> dict[int, int]:

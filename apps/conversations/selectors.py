@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.page_views import has_images
 from apps.conversations.branches import branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
-from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.models import Citation, Conversation, Message, QueuedQuestion, Turn
 from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
 from basics.errors import Missing
-from runs.models import ACTIVE, Run
+from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
@@ -36,11 +37,28 @@ _AROUND = 600
 
 
 def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
-    """Return the actor's conversations, the last used first; ``is_answering`` says whether a turn is under way."""
+    """Return the actor's conversations, the last used first, each with what goes on in it.
+
+    ``live_status`` is the status of the run under way, None without one; ``is_answering`` says whether there is one;
+    ``is_news`` that an answer has ended since its owner last looked.
+    """
     actor.require("conversation.read")
     active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
-    rows = Conversation.objects.visible_to(actor).annotate(is_answering=Exists(active))
+    rows = Conversation.objects.visible_to(actor).annotate(
+        live_status=Subquery(active.values("run__status")[:1]),
+        is_answering=Q(live_status__isnull=False),
+        is_news=Q(head__run__finished_at__gt=F("seen_at")),
+    )
     return rows.order_by("-updated_at", "-pk")
+
+
+def live_state(row: Any) -> str:
+    """Return what goes on in a conversation of ``conversation_list``: "running", "waiting" (for a decision), "done" (and not
+    looked at yet) or "".
+    """
+    if row.live_status is not None:
+        return "waiting" if row.live_status == RunStatus.PARKED else "running"
+    return "done" if row.is_news else ""
 
 
 def conversation_get(*, actor: Actor, pk: int) -> Conversation:
@@ -73,7 +91,7 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
         "QuerySet[Turn]",
         rows.select_related("run", "assistant_version")
         .prefetch_related(
-            Prefetch("messages", queryset=Message.objects.order_by("pk")),
+            Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk")),
             Prefetch("citations", queryset=Citation.objects.order_by("number")),
             tool_calls_prefetch("run__tool_calls"),
             decided_prefetch("run__decisions"),
@@ -119,6 +137,28 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
     for view in views:
         view.siblings = tree.siblings(view.pk)
     return views
+
+
+def cost_of(*, actor: Actor, conversation: Conversation) -> Decimal | None:
+    """Return what the answers of a conversation have cost in USD, all branches; None where no price is known.
+
+    A fork does not count the answers it has taken over: they were paid for where they were asked.
+    """
+    actor.require("conversation.read")
+    rows = Turn.objects.visible_to(actor).filter(
+        conversation=conversation, run__request__conversation=conversation.pk
+    )
+    total: Decimal | None = rows.aggregate(total=Sum("run__cost_usd"))["total"]
+    return total
+
+
+def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQuestion]:
+    """Return the questions that wait in a conversation of the actor's, in the order in which they will be asked."""
+    actor.require("conversation.read")
+    rows: QuerySet[QueuedQuestion] = QueuedQuestion.objects.visible_to(actor).filter(
+        conversation=conversation, conversation__in=Conversation.objects.visible_to(actor)
+    )
+    return rows.order_by("pk")
 
 
 def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str]:

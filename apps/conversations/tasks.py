@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from apps.conversations import selectors, tools
+from apps.conversations.after_answer import conversation_title, queue_next
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
@@ -35,7 +36,7 @@ from toolloop.providers.base import Provider
 from toolloop.providers.registry import parse_model
 from toolloop.tools import Toolset
 
-__all__ = ["completion_work", "history_of", "turn_run"]
+__all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
 
 HISTORY_TURNS = 40
 

@@ -145,6 +145,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
         Variable("GROUNDWORK_APPROVAL_HOURS", "Hours a run waits for somebody's decision about a tool call; then the call is rejected.", "72", _positive),
         Variable("GROUNDWORK_RETENTION_DAYS", "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.", "0", _count),
+        Variable("GROUNDWORK_CONVERSATION_DAYS", "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.", "0", _count),
         Variable("GROUNDWORK_TELEMETRY", "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.", "off", _choice("off", "metadata", "content")),
         Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", str),
         Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),

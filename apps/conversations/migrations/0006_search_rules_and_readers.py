@@ -4,9 +4,10 @@ import django.contrib.postgres.search
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.functions.text
-import tenancy.fields
 from django.conf import settings
 from django.db import migrations, models
+
+import tenancy.fields
 
 
 class Migration(migrations.Migration):

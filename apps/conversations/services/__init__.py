@@ -21,9 +21,23 @@ from apps.conversations.services.conversations import (
     RUN_KIND,
     conversation_create,
     conversation_delete,
+    conversation_remove,
     conversation_rename,
     scope_set,
 )
+from apps.conversations.services.drafts import conversation_seen, draft_set
+from apps.conversations.services.feedback import feedback_give, feedback_withdraw
+from apps.conversations.services.queue import JOB_KIND as QUEUE_JOB
+from apps.conversations.services.queue import (
+    question_queue,
+    queued_ask,
+    queued_edit,
+    queued_next,
+    queued_remove,
+)
+from apps.conversations.services.shares import share_create, share_open, share_revoke
+from apps.conversations.services.titles import JOB_KIND as TITLE_JOB
+from apps.conversations.services.titles import title_make
 from apps.conversations.services.turns import (
     JOB_KIND,
     call_decide,
@@ -36,7 +50,9 @@ from apps.conversations.services.turns import (
 __all__ = [
     "JOB_KIND",
     "MAX_TEXT",
+    "QUEUE_JOB",
     "RUN_KIND",
+    "TITLE_JOB",
     "advisory_lock",
     "assistant_archive",
     "assistant_create",
@@ -47,8 +63,22 @@ __all__ = [
     "conversation_create",
     "conversation_delete",
     "conversation_fork",
+    "conversation_remove",
     "conversation_rename",
+    "conversation_seen",
+    "draft_set",
+    "feedback_give",
+    "feedback_withdraw",
+    "question_queue",
+    "queued_ask",
+    "queued_edit",
+    "queued_next",
+    "queued_remove",
     "scope_set",
+    "share_create",
+    "share_open",
+    "share_revoke",
+    "title_make",
     "turn_choose",
     "turn_continue",
     "turn_edit",

@@ -73,6 +73,11 @@ def text_checked(text: str) -> str:
     return text
 
 
+def draft_after(draft: str, text: str) -> str:
+    """Return what stays of a draft when a question is sent: nothing if it was this question, perhaps not whole yet."""
+    return "" if text.startswith(draft.strip()) else draft
+
+
 def title_checked(title: str) -> str:
     title = " ".join(title.replace("\x00", "").split())
     if len(title) > 200:

@@ -13,6 +13,7 @@ from apps.conversations.models import AssistantVersion, Conversation, Message, T
 from apps.conversations.services.checks import (
     advisory_lock,
     conversation_locked,
+    draft_after,
     text_checked,
     title_of,
 )
@@ -79,7 +80,7 @@ def turn_submit(
             raise _busy(active)
         version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
         row.title = row.title or title_of(text)
-        row.updated_at, row.draft = timezone.now(), ""
+        row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
         row.save(update_fields=[*CHOICE, "title", "updated_at", "draft"])
         run = _run(tenant, actor, row, version)
         turn = Turn.objects.create(

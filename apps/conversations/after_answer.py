@@ -1,0 +1,34 @@
+"""The jobs that follow an answer: the question that waits is asked, and the conversation gets its title."""
+
+from __future__ import annotations
+
+from apps.conversations import services
+from apps.conversations.models import Turn
+from jobs.context import JobContext
+from jobs.registry import job
+from tenancy.actors import system_actor
+from tenancy.models import Tenant
+
+
+@job(services.QUEUE_JOB, lane="loop", max_attempts=5)
+async def queue_next(ctx: JobContext, *, conversation_id: int) -> None:
+    """Ask the oldest question that waits in a conversation."""
+    await ctx.in_db(_ask_next, ctx.tenant_id, conversation_id)
+
+
+@job(services.TITLE_JOB, lane="loop", max_attempts=1)
+async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
+    """Have a model name a conversation after its first answer."""
+    await ctx.blocking(lambda: _name(ctx, turn_id))
+
+
+def _ask_next(tenant_id: int, conversation_id: int) -> None:
+    services.queued_next(tenant=Tenant.objects.get(pk=tenant_id), conversation_pk=conversation_id)
+
+
+def _name(ctx: JobContext, turn_id: int) -> None:
+    rows = Turn.objects.select_related("tenant", "conversation", "run")
+    turn = rows.filter(tenant_id=ctx.tenant_id, pk=turn_id).first()
+    if turn is not None:
+        actor = system_actor(ctx.tenant_id, ctx.user_id)
+        services.title_make(tenant=turn.tenant, actor=actor, turn=turn, check=ctx.check)

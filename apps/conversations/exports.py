@@ -1,0 +1,99 @@
+"""A conversation as a file: Markdown with its sources for people, JSON with all branches for programs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from apps.conversations.branches import tree_read
+from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.selectors import turn_list
+from apps.conversations.sharing import HIDDEN, documents_readable
+from runs.providers import model_label
+from tenancy.actors import Actor
+
+FORMAT = 1
+"""Version of the JSON export; it rises when a field changes its meaning."""
+_UNSAFE = re.compile(r"[^\w\- ]+")
+
+
+def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
+    """Return the branch that is shown as Markdown: questions, answers with markers ``[1]``, and under each its sources.
+
+    Of a source that the actor may not read any more, neither name nor words are given.
+    """
+    turns = list(turn_list(actor=actor, conversation=conversation))
+    readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
+    parts = [f"# {conversation}", f"Exported from Groundwork. Asked from {conversation.created_at:%Y-%m-%d} on."]  # fmt: skip
+    for turn in turns:
+        parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
+        parts.append(_said(turn, Message.Author.ASSISTANT) or f"*No answer ({turn.run.get_status_display()}).*")  # fmt: skip
+        rows = turn.citations.all()
+        if rows:
+            parts.append("Sources:")
+            parts.append("\n".join(_source_line(row, row.document_id in readable) for row in rows))
+        parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
+    return "\n\n".join(parts) + "\n"
+
+
+def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:
+    """Return a conversation with all its branches as plain values: a tree by ``parent``; ``shown`` is the chosen branch."""
+    turns = list(turn_list(actor=actor, conversation=conversation, all_branches=True))
+    readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
+    return {
+        "format": FORMAT,
+        "id": conversation.pk,
+        "title": conversation.title,
+        "created_at": conversation.created_at.isoformat(),
+        "shown": tree_read(conversation).shown,
+        "turns": [_turn(turn, readable) for turn in turns],
+    }
+
+
+def export_name(conversation: Conversation, suffix: str) -> str:
+    """Return a file name made of the title, safe everywhere."""
+    name = _UNSAFE.sub("", conversation.title).strip()[:60].strip().replace(" ", "-")
+    return f"{name or f'conversation-{conversation.pk}'}.{suffix}"
+
+
+def _said(turn: Turn, author: str) -> str:
+    return next((str(m.text) for m in turn.messages.all() if m.author == author), "")
+
+
+def _source_line(row: Citation, is_readable: bool) -> str:
+    if not is_readable:
+        return f"- [{row.number}] {HIDDEN}"
+    where = f", page {row.page}" if row.page else ""
+    quote = " ".join(row.quote.split())
+    return f"- [{row.number}] {row.document_name} ({row.collection_name}{where}): “{quote}”"
+
+
+def _turn(turn: Turn, readable: Any) -> dict[str, Any]:
+    run = turn.run
+    return {
+        "id": turn.pk,
+        "parent": turn.parent_id,
+        "asked_at": turn.created_at.isoformat(),
+        "question": _said(turn, Message.Author.USER),
+        "answer": _said(turn, Message.Author.ASSISTANT),
+        "status": run.status,
+        "model": run.model,
+        "usage": run.usage,
+        "cost_usd": None if run.cost_usd is None else str(run.cost_usd),
+        "citations": [_citation(row, row.document_id in readable) for row in turn.citations.all()],
+    }
+
+
+def _citation(row: Citation, is_readable: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {"number": row.number, "chunk_id": row.chunk_ref, "is_hidden": not is_readable}  # fmt: skip
+    if is_readable:
+        facts |= {
+            "document_id": row.document_id,
+            "document_name": row.document_name,
+            "collection_name": row.collection_name,
+            "page": row.page,
+            "quote": row.quote,
+            "char_start": row.char_start,
+            "char_end": row.char_end,
+        }
+    return facts

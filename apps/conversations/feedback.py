@@ -1,0 +1,50 @@
+"""What people think of answers: the reasons that are offered, and the reads."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch, QuerySet
+
+from apps.conversations.models import Citation, Feedback, Message
+from tenancy.actors import Actor
+
+REASONS: dict[str, dict[str, str]] = {
+    "good": {
+        "correct": "Correct",
+        "complete": "Complete",
+        "well_sourced": "Well sourced",
+        "clear": "Clear",
+    },
+    "bad": {
+        "wrong": "Wrong",
+        "unsupported": "Not what the sources say",
+        "incomplete": "Something is missing",
+        "missed_source": "Did not find the right document",
+        "not_asked": "Not what I asked",
+        "unclear": "Unclear or too long",
+    },
+}
+"""Verdict to reason to how it is shown."""
+
+
+def feedback_list(*, actor: Actor, verdict: str = "") -> QuerySet[Feedback]:
+    """Return feedback with its turns, runs, questions, answers and citations, newest first.
+
+    One sees one's own; who may read the audit log sees everybody's, which the form tells people before they send it.
+
+    Args:
+        verdict: ``good`` or ``bad`` alone; "" for both.
+    """
+    actor.require("conversation.read")
+    rows: QuerySet[Feedback] = Feedback.objects.visible_to(actor)
+    if verdict:
+        rows = rows.filter(verdict=verdict)
+    said: QuerySet[Message] = Message.objects.defer("words").order_by("pk")
+    cited: QuerySet[Citation] = Citation.objects.order_by("number")
+    return (
+        rows.select_related("turn__run", "user")
+        .prefetch_related(
+            Prefetch("turn__messages", queryset=said),
+            Prefetch("turn__citations", queryset=cited),
+        )
+        .order_by("-pk")
+    )

@@ -1,0 +1,131 @@
+"""Shared conversations: what a snapshot holds, and what of it a reader may see now."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+
+from apps.collections.models import Document, DocumentStatus
+from apps.conversations.citations import answer_number
+from apps.conversations.models import Conversation, ConversationShare, ShareReader
+from apps.conversations.presentation import CitationCard
+from apps.conversations.rendering import Block, blocks_render
+from basics.errors import Missing
+from runs.providers import model_label
+from tenancy.actors import Actor
+
+HIDDEN = "A source that you may not see"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTurn:
+    """A question with its answer as one reader may see it."""
+
+    number: int
+    question: str
+    answer: str
+    model_label: str
+    asked_at: str
+    blocks: list[Block]
+    citations: list[CitationCard]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A snapshot as one reader may see it."""
+
+    title: str
+    by: str
+    created_at: datetime
+    is_own: bool
+    conversation_pk: int
+    turns: list[SharedTurn] = field(default_factory=list)
+
+
+def documents_readable(actor: Actor, pks: Iterable[int | None]) -> dict[int, Document]:
+    """Return those of the documents that the actor may read at this moment, by id."""
+    wanted = {pk for pk in pks if pk}
+    if not wanted or not actor.can("collection.read"):
+        return {}
+    rows = Document.objects.visible_to(actor).filter(pk__in=wanted, status=DocumentStatus.READY)
+    return {row.pk: row for row in rows.only("pk", "name", "collection_id", "tenant_id")}
+
+
+def share_list(*, actor: Actor, conversation: Conversation) -> QuerySet[ConversationShare]:
+    """Return the links to a conversation of the actor's that work, newest first, with who has opened them."""
+    actor.require("conversation.read")
+    readers = ShareReader.objects.select_related("user").order_by("first_at")
+    rows: QuerySet[ConversationShare] = (
+        ConversationShare.objects.visible_to(actor)
+        .filter(
+            conversation=conversation,
+            conversation__in=Conversation.objects.visible_to(actor),
+            revoked_at=None,
+        )
+        .defer("snapshot")
+        .prefetch_related(Prefetch("readers", queryset=readers))
+        .order_by("-pk")
+    )
+    return rows
+
+
+def share_get(*, actor: Actor, key: uuid.UUID) -> ConversationShare:
+    """Return the share of a link. Raises Missing: there is none in this workspace, or it was revoked."""
+    actor.require("conversation.read")
+    row: ConversationShare | None = (
+        ConversationShare.objects.visible_to(actor)
+        .select_related("created_by", "conversation")
+        .filter(key=key, revoked_at=None)
+        .first()
+    )
+    if row is None:
+        raise Missing("share")
+    return row
+
+
+def shared_view(*, actor: Actor, share: ConversationShare) -> Shared:
+    """Return what the actor may see of a snapshot now: of sources they may not read, neither name nor words."""
+    turns: list[Mapping[str, Any]] = share.snapshot["turns"]
+    readable = documents_readable(
+        actor, (c["document_id"] for turn in turns for c in turn["citations"])
+    )
+    return Shared(
+        title=share.title,
+        by=str(share.created_by),
+        created_at=share.created_at,
+        is_own=share.created_by_id == actor.user_id,
+        conversation_pk=share.conversation_id,
+        turns=[_turn(number, turn, readable) for number, turn in enumerate(turns, 1)],
+    )
+
+
+def _turn(number: int, turn: Mapping[str, Any], readable: Mapping[int, Document]) -> SharedTurn:
+    rows = turn["citations"]
+    cards = [_card(number, row, readable.get(row["document_id"] or 0)) for row in rows]
+    cited = answer_number(turn["answer"], {row["chunk_ref"]: row["number"] for row in rows})
+    labels = {card.number: card.document_name for card in cards}
+    return SharedTurn(
+        number=number,
+        question=turn["question"],
+        answer=cited.text,
+        model_label=model_label(turn["model"]),
+        asked_at=turn["asked_at"],
+        blocks=blocks_render(cited.pieces, run_id=number, labels=labels),
+        citations=cards,
+        hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
+    )
+
+
+def _card(number: int, row: Mapping[str, Any], document: Document | None) -> CitationCard:
+    if document is None:
+        return CitationCard(f"{number}-{row['number']}", row["number"], HIDDEN, "", None, "")
+    return CitationCard(
+        f"{number}-{row['number']}", row["number"], document.name, row["collection_name"],
+        row["page"], row["quote"],
+    )  # fmt: skip

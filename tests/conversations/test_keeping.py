@@ -1,0 +1,186 @@
+"""Titles, search, feedback, states and the rule that deletes old conversations."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.conversations import retention, selectors, services
+from apps.conversations.feedback import feedback_list
+from apps.conversations.finding import conversation_find
+from apps.conversations.models import Conversation, Feedback, Message, Turn
+from apps.conversations.services import titles
+from apps.conversations.services.checks import title_of
+from basics.errors import Conflict, Denied, Invalid, Missing
+from runs.models import Run, RunStatus, UsageRecord
+from runs.services import Completion
+from tenancy.models import AuditEvent
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import ask, fresh
+from tests.conversations.test_branches import act, end, loaded
+from toolloop.messages import Usage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def find(cast: Cast, query: str, role: str = "member") -> list[tuple[int, str]]:
+    with tenant_scope(cast.actor(role).tenant_id):
+        rows = conversation_find(actor=cast.actor(role), query=query)
+        return [(row.pk, row.excerpt_html) for row in rows]
+
+
+def test_search_finds_words_of_questions_and_answers_marked_and_escaped(cast: Cast) -> None:
+    one = end(ask(cast, "What is the duty on cars?"), "Cars pay 2 < 3 percent & more.")
+    two = end(ask(cast, "Notice period?"), "Thirty days.")
+    assert find(cast, "PERCENT") == [
+        (one.conversation_id, "Cars pay 2 &lt; 3 <mark>percent</mark> &amp; more")
+    ]
+    assert [pk for pk, _ in find(cast, "noti")] == [two.conversation_id]
+    assert [pk for pk, _ in find(cast, "notice thirty")] == []
+    with tenant_scope(cast.tenant.pk):
+        Conversation.objects.filter(pk=two.conversation_id).update(title="Leases")
+    assert find(cast, "lease") == [(two.conversation_id, "")]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "&|!()':*", "'; DROP TABLE x; --", "\\", "a' & 'b", "<->"])  # fmt: skip
+def test_search_takes_any_characters(cast: Cast, query: str) -> None:
+    end(ask(cast, "Notice period?"), "Thirty days.")
+    assert find(cast, query) == []
+
+
+def test_search_is_over_ones_own(cast: Cast) -> None:
+    end(ask(cast, "Notice period?"), "Thirty days.")
+    for role in ("owner", "admin", "viewer", "outsider"):
+        assert find(cast, "thirty", role) == []
+    with tenant_scope(cast.tenant.pk), pytest.raises(Invalid):
+        conversation_find(actor=cast.actor("member"), query="x" * 201)
+
+
+def test_feedback_is_replaced_withdrawn_and_seen_by_who_may(cast: Cast) -> None:
+    turn = end(ask(cast), "So.")
+    give, undo = services.feedback_give, services.feedback_withdraw
+    act(cast, give, turn, verdict="bad")
+    act(cast, give, turn, verdict="bad", reason="wrong", comment=" No.\x00 ")
+    with tenant_scope(cast.tenant.pk):
+        row = Feedback.objects.get()
+        assert (row.verdict, row.reason, row.comment) == ("bad", "wrong", "No.")
+        for role, count in (("member", 1), ("owner", 1), ("admin", 1), ("viewer", 0)):
+            assert len(feedback_list(actor=cast.actor(role))) == count
+        assert not feedback_list(actor=cast.actor("member"), verdict="good")
+        with pytest.raises(Missing):
+            give(tenant=cast.tenant, actor=cast.actor("owner"), turn=loaded(cast, turn)[1], verdict="good")  # fmt: skip
+    with tenant_scope(cast.other_tenant.pk):
+        assert not feedback_list(actor=cast.actor("outsider"))
+    for wrong in ({"verdict": "great"}, {"verdict": "good", "reason": "wrong"}, {"verdict": "good", "comment": "x" * 4001}):  # fmt: skip
+        with pytest.raises(Invalid):
+            act(cast, give, turn, **wrong)
+    act(cast, undo, turn)
+    act(cast, undo, turn)
+    with tenant_scope(cast.tenant.pk):
+        assert Feedback.objects.count() == 0
+        assert AuditEvent.objects.filter(action__startswith="feedback.").count() == 3
+    with pytest.raises(Conflict):
+        act(cast, give, ask(cast, "Running?"), verdict="good")
+
+
+def test_state_of_a_conversation_in_the_list(cast: Cast) -> None:
+    turn = ask(cast)
+    actor = cast.actor("member")
+
+    def state() -> str:
+        with tenant_scope(cast.tenant.pk):
+            return selectors.live_state(selectors.conversation_list(actor=actor).get())
+
+    assert state() == "running"
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.filter(pk=turn.run_id).update(status=RunStatus.PARKED)
+    assert state() == "waiting"
+    end(turn, "So.")
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.filter(pk=turn.run_id).update(finished_at=timezone.now())
+    assert state() == "done"
+    with tenant_scope(cast.tenant.pk):
+        for role in ("owner", "member"):
+            assert state() == "done"
+            services.conversation_seen(
+                tenant=cast.tenant, actor=cast.actor(role), conversation=turn.conversation
+            )
+    assert state() == ""
+
+
+@pytest.fixture
+def model_titles(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A model that names everything “Duties on cars”; returns what it was asked."""
+    asked: list[dict[str, Any]] = []
+
+    def complete(**values: Any) -> Completion:
+        asked.append(values)
+        return Completion(None, ' "Duties on cars."\n', Usage(), 0.001)
+
+    monkeypatch.setattr(titles, "completion_run", complete)
+    return asked
+
+
+def named(cast: Cast, turn: Turn) -> str:
+    with tenant_scope(cast.tenant.pk):
+        row = Turn.objects.select_related("tenant", "run", "conversation").get(pk=turn.pk)
+        services.title_make(tenant=cast.tenant, actor=cast.actor("member"), turn=row)
+    title: str = fresh(turn).conversation.title
+    return title
+
+
+def test_model_names_a_conversation_unless_somebody_has(cast: Cast, model_titles: Any) -> None:
+    turn = end(ask(cast), "So.")
+    assert named(cast, turn) == title_of("What is the duty on cars?")  # extractive writes no titles
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.update(model="openai/gpt-5")
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=False)  # fmt: skip
+    assert named(cast, turn) == title_of("What is the duty on cars?")
+    assert model_titles == []
+    with tenant_scope(cast.tenant.pk):
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)  # fmt: skip
+    assert named(cast, turn) == "Duties on cars"
+    assert (model_titles[0]["purpose"], model_titles[0]["attribution"]) == ("title", {"conversation": turn.conversation_id})  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        services.conversation_rename(
+            tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation, title="Mine"
+        )  # fmt: skip
+    assert named(cast, turn) == "Mine"
+    assert len(model_titles) == 1
+
+
+def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(
+    cast: Cast, settings: Any
+) -> None:
+    old, active, new = end(ask(cast, "Old?"), "1."), ask(cast, "Running?"), end(ask(cast), "2.")
+    with tenant_scope(cast.tenant.pk):
+        UsageRecord.objects.create(
+            tenant=cast.tenant, run_id=old.run_id, kind="turn", provider="x", model="x", step=0
+        )
+        long_ago = timezone.now() - datetime.timedelta(days=31)
+        Conversation.objects.exclude(pk=new.conversation_id).update(updated_at=long_ago)
+    settings.CONVERSATION_DAYS = 0
+    assert retention.conversations_expire() == 0
+    settings.CONVERSATION_DAYS = 30
+    with tenant_scope(cast.tenant.pk):
+        for role in ("member", "admin"):
+            with pytest.raises(Denied):
+                retention.rules_set(tenant=cast.tenant, actor=cast.actor(role), days=1, makes_titles=True)  # fmt: skip
+        with pytest.raises(Invalid):
+            retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True)  # fmt: skip
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)  # fmt: skip
+    assert retention.conversations_expire() == 0
+    with tenant_scope(cast.tenant.pk):
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)  # fmt: skip
+    assert retention.conversations_expire() == 1
+    with tenant_scope(cast.tenant.pk):
+        left = set(Conversation.objects.values_list("pk", flat=True))
+        assert left == {active.conversation_id, new.conversation_id}
+        assert not Run.objects.filter(pk=old.run_id).exists()
+        assert not Message.objects.filter(text="Old?").exists()
+        assert UsageRecord.objects.filter(run_id=old.run_id).count() == 1
+        assert AuditEvent.objects.filter(action="conversation.expire").count() == 1
