@@ -94,10 +94,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the answer: text, then the numbers cited after it (none at the end)."""
+    """A stretch of the answer: text, then the numbers cited after it (none at the end).
+
+    ``unsupported``: the sentence that ends here rests on no source.
+    """
 
     text: str
     numbers: tuple[int, ...] = ()
+    unsupported: bool = False
 
 
 @dataclass(slots=True)
@@ -215,15 +219,15 @@ def quote_find(sentence: str, text: str) -> tuple[int, int]:
     The one or two sentences of the text that share most of its words, numbers counting more and very common words not at
     all; the beginning when none does.
     """
-    spans = _sentences(text)
-    wanted = _weights(sentence)
+    spans = sentences_of(text)
+    wanted = words_weighted(sentence)
     best, best_score = (spans[0] if spans else (0, 0)), 0.0
     for index, (start, end) in enumerate(spans):
         windows = [(start, end)]
         if index + 1 < len(spans):
             windows.append((start, spans[index + 1][1]))
         for window in windows:
-            found = _weights(text[window[0] : window[1]])
+            found = words_weighted(text[window[0] : window[1]])
             shared = sum(weight for word, weight in wanted.items() if word in found)
             score = shared / (1 + 0.15 * len(found) ** 0.5)
             if score > best_score:
@@ -231,7 +235,8 @@ def quote_find(sentence: str, text: str) -> tuple[int, int]:
     return best[0], min(best[1], best[0] + _QUOTE_MOST)
 
 
-def _sentences(text: str) -> list[tuple[int, int]]:
+def sentences_of(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a text stand, as (start, end)."""
     spans: list[tuple[int, int]] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
@@ -248,13 +253,36 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
         spans.append((start + lead, start + len(inside.rstrip())))
 
 
-def _weights(text: str) -> dict[str, float]:
+def words_weighted(text: str) -> dict[str, float]:
+    """Return the words of a text that say something, in lower case, with their weight: more for those with a digit."""
     words = (word.lower() for word in _WORD.findall(text))
     return {
         word: 3.0 if any(c.isdigit() for c in word) else 1.0
         for word in words
         if word not in _COMMON and (len(word) > 1 or word.isdigit())
     }
+
+
+def flagged(pieces: Iterable[Piece], ends: Iterable[int]) -> list[Piece]:
+    """Cut an answer's pieces where unsupported sentences end, and mark what comes before.
+
+    Args:
+        ends: offsets in the answer's text, markers as ``[1]`` included.
+    """
+    wanted, found, at = sorted(set(ends)), [], 0
+    for piece in pieces:
+        text = piece.text
+        begun = at
+        while wanted and wanted[0] <= at + len(text):
+            cut = max(0, wanted.pop(0) - at)
+            found.append(Piece(text[:cut], (), True))
+            text, at = text[cut:], at + cut
+        at = begun + len(piece.text) + sum(len(f"[{n}]") for n in piece.numbers)
+        ends_here = bool(wanted) and wanted[0] <= at
+        if ends_here:
+            wanted.pop(0)
+        found.append(Piece(text, piece.numbers, ends_here))
+    return found
 
 
 def passages_of(payloads: Iterable[object]) -> dict[int, Passage]:

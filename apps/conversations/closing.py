@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from apps.collections.models import Chunk
+from apps.conversations.answers import form_of, shown_text, value_cited
 from apps.conversations.citations import answer_cite, passages_of
 from apps.conversations.models import Citation, Message, QueuedQuestion, Turn
 from apps.conversations.services import QUEUE_JOB, TITLE_JOB
+from apps.conversations.support import unsupported_find
 from jobs.services import job_enqueue
-from runs.models import Run
+from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import payload_list
+from runs.storable import text_storable
 from tenancy.actors import system_actor
+from toolloop.output import Output
+
+_PROBLEM_MOST = 1_000
 
 
 def turn_close(run: Run) -> None:
     """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
-    turn = Turn.objects.filter(tenant_id=run.tenant_id, run=run).first()
+    turn = (
+        Turn.objects.select_related("assistant_version")
+        .filter(tenant_id=run.tenant_id, run=run)
+        .first()
+    )
     if turn is None:
         return
-    cited = answer_cite(run.answer, passages_of(payload_list(run)))
+    form = form_of(turn.assistant_version)
+    cited = answer_cite(shown_text(run.answer, form is not None), passages_of(payload_list(run)))
     if cited.text.strip():
+        data, problem = _formed(run, form)
+        if data is not None:
+            data = value_cited(data, {s.passage.chunk_id: s.number for s in cited.sources})
         Message.objects.create(
-            tenant_id=run.tenant_id, turn=turn, author=Message.Author.ASSISTANT, text=cited.text
+            tenant_id=run.tenant_id,
+            turn=turn,
+            author=Message.Author.ASSISTANT,
+            text=cited.text,
+            data=data,
+            problem=problem,
+            unsupported=unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}),
         )
     if cited.sources:
         alive = _alive([s.passage.chunk_id for s in cited.sources])
@@ -57,6 +79,21 @@ def _go_on(turn: Turn, run: Run, *, has_answer: bool) -> None:
         )  # fmt: skip
     if turn.index == 0 and has_answer and not is_extractive(run.model):
         job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
+
+
+def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
+    """Return the value of an answer that was to have a form, or why there is none."""
+    if form is None:
+        return None, ""
+    if is_extractive(run.model):
+        return (
+            None,
+            "No language model wrote this answer, so it has no form: it quotes the documents.",
+        )
+    value, problem = form.parse(run.answer)
+    if problem and run.status != RunStatus.COMPLETED:
+        problem = "The answer ended before it was complete."
+    return value, text_storable(problem)[:_PROBLEM_MOST]
 
 
 def _alive(chunk_ids: list[int]) -> dict[int, int]:

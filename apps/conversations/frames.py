@@ -18,8 +18,10 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 
 from apps.conversations import selectors
+from apps.conversations.answers import is_formed, shown_text
 from apps.conversations.citations import Passage, answer_cite, passages_of
 from apps.conversations.models import Conversation
+from apps.conversations.plans import PlanView
 from apps.conversations.presentation import (
     CitationCard,
     DecidedLine,
@@ -27,6 +29,7 @@ from apps.conversations.presentation import (
     ToolCard,
     TurnView,
     answer_blocks,
+    calls_plan,
     decided_lines,
     decision_cards,
     phase_of,
@@ -102,6 +105,7 @@ class LiveAnswer:
         self._decisions: list[DecisionCard] = []
         self._decided: list[DecidedLine] = []
         self._footer = ""
+        self._plan: PlanView | None = None
         self.is_finished = False
 
     async def take(self, events: Sequence[Event]) -> None:
@@ -113,7 +117,8 @@ class LiveAnswer:
         if kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING}:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
             self._passages = passages_of(row["payload"] for row in rows)
-            self._view = replace(self._view, tool_cards=tool_cards(rows))
+            plan = calls_plan(rows, is_over=False)
+            self._view = replace(self._view, tool_cards=tool_cards(rows), plan=plan)
 
     def assume_shown(self) -> None:
         """Take what was taken so far as what the page shows already."""
@@ -143,7 +148,8 @@ class LiveAnswer:
         return self._pieces(self._view.blocks, all_blocks=True)
 
     def _text(self) -> tuple[list[Block], list[CitationCard]]:
-        cited = answer_cite(self.transcript.text, self._passages)
+        text = shown_text(self.transcript.text, is_formed(self._view.output))
+        cited = answer_cite(text, self._passages)
         cards = source_cards(self._target.run_id, cited.sources)
         return answer_blocks(cited, self._target.run_id, cards), cards
 
@@ -156,6 +162,10 @@ class LiveAnswer:
             "run_id": run_id,
         }
         pieces = []
+        if view.plan != self._plan:
+            plan = render_to_string("conversations/_plan.html", context)
+            pieces.append(_partial(f"#r{run_id}-plan", "innerHTML", plan))
+        self._plan = view.plan
         cards = [card for card in view.tool_cards if self._cards.get(card.index) != card]
         if cards:
             html = "".join(
@@ -190,6 +200,9 @@ class LiveAnswer:
             html = render_to_string("conversations/_sources.html", context)
             pieces.append(_partial("#refs-list", "blocks", html))
         self._sources = view.citations
+        if all_blocks:
+            html = render_to_string("conversations/_answer_notes.html", context)
+            pieces.append(_partial(f"#r{run_id}-notes", "innerHTML", html))
         footer = render_to_string("conversations/_answer_footer.html", context)
         if footer != self._footer:
             pieces.append(_partial(f"#r{run_id}-foot", "innerHTML", footer))

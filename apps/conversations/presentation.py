@@ -7,14 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.conversations.answers import (
+    confidence_of,
+    follow_ups_of,
+    is_formed,
+    shown_text,
+    value_of,
+)
 from apps.conversations.citations import (
     Cited,
     Passage,
     Source,
     answer_cite,
     answer_number,
+    flagged,
 )
-from apps.conversations.models import Citation, Turn
+from apps.conversations.models import Citation, Message, Turn
+from apps.conversations.plans import PlanView, is_plan, plan_view
 from apps.conversations.rendering import Block, blocks_render
 from runs.argument_changes import Change
 from runs.journal import summary_of
@@ -37,6 +46,7 @@ _TOOL_PHASES = {
     "get_chunk": "Reading a passage",
     "get_linked_chunk": "Following a link",
     "list_documents": "Looking which documents there are",
+    "plan": "Making a plan",
 }
 _LIMITS = {
     "max_steps": "Step limit reached",
@@ -108,6 +118,9 @@ class TurnView:
 
     Attributes:
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
+        output: the form its answer has, of ``models.Output``.
+        problem: why an answer that should have a form has none.
+        unsupported: sentences that no source supports.
     """
 
     pk: int
@@ -133,6 +146,17 @@ class TurnView:
     decisions: list[DecisionCard] = field(default_factory=list)
     decided: list[DecidedLine] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    plan: PlanView | None = None
+    output: str = "text"
+    problem: str = ""
+    confidence: str = ""
+    follow_ups: list[str] = field(default_factory=list)
+    unsupported: int = 0
+
+    @property
+    def is_unsourced(self) -> bool:
+        """Whether a finished answer says something and cites nothing."""
+        return not self.is_live and self.has_text and not self.citations and self.status != "failed"
 
     @property
     def can_continue(self) -> bool:
@@ -156,11 +180,22 @@ class TurnView:
         return self.siblings[self.place] if self.place < len(self.siblings) else None
 
 
+def calls_plan(calls: Iterable[Any], *, is_over: bool) -> PlanView | None:
+    """Return the plan among calls (rows of ``runs.selectors``), None when there is none."""
+    return plan_view((_row(call) for call in calls), is_over=is_over)
+
+
+def _row(call: Any) -> Mapping[str, Any]:
+    return call if isinstance(call, dict) else vars(call)
+
+
 def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
-    """Return the cards of calls (rows of ``runs.selectors``: objects or mappings), in their order."""
+    """Return the cards of calls (rows of ``runs.selectors``: objects or mappings), in their order; plans have none."""
     cards = []
     for index, call in enumerate(calls):
-        row: Mapping[str, Any] = call if isinstance(call, dict) else vars(call)
+        row = _row(call)
+        if is_plan(row):
+            continue
         status, content = str(row["status"]), row["content_shown"] or ""
         hidden = row.get("arguments_masked")
         arguments = row["arguments"] if hidden is None else hidden
@@ -278,7 +313,7 @@ def phase_of(transcript: Transcript) -> str:
     return _PHASES.get(transcript.phase, "Thinking")
 
 
-def turn_view_new(turn: Turn, run: Run, text: str) -> TurnView:
+def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> TurnView:
     """Return a turn of which nothing has happened yet."""
     return TurnView(
         pk=turn.pk,
@@ -290,6 +325,7 @@ def turn_view_new(turn: Turn, run: Run, text: str) -> TurnView:
         model_label=model_label(run.model),
         is_extractive=is_extractive(run.model),
         phase=_PHASES["queued"],
+        output=output,
     )
 
 
@@ -303,14 +339,16 @@ def turn_view_live(
     calls: Iterable[Any],
 ) -> TurnView:
     """Return a turn whose run is under way, after the events that the transcript holds."""
-    view = turn_view_new(turn, run, text)
-    cited = answer_cite(transcript.text, passages)
+    version = turn.assistant_version
+    view = turn_view_new(turn, run, text, "text" if version is None else version.output)
+    cited = answer_cite(shown_text(transcript.text, is_formed(view.output)), passages)
     view.seq = transcript.seq
     view.phase = phase_of(transcript)
     view.citations = source_cards(run.pk, cited.sources)
     view.blocks = answer_blocks(cited, run.pk, view.citations)
     view.has_text = bool(cited.text.strip())
-    view.tool_cards = tool_cards(calls)
+    calls = list(calls)
+    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=False)
     view.decisions = decision_cards(transcript.waiting.values())
     view.decided = decided_lines(transcript.decided.values())
     return view
@@ -321,6 +359,7 @@ def turn_view_ended(
     run: Run,
     text: str,
     *,
+    answer: Message | None,
     citations: Iterable[Citation],
     calls: Iterable[Any],
     decided: Iterable[Mapping[str, Any]],
@@ -328,12 +367,21 @@ def turn_view_ended(
     """Return a turn whose run has ended, from its stored rows."""
     view = turn_view_new(turn, run, text)
     rows = sorted(citations, key=lambda row: row.number)
-    cited = answer_number(run.answer, {row.chunk_ref: row.number for row in rows})
+    formed = answer is not None and (answer.data is not None or bool(answer.problem))
+    cited = answer_number(
+        shown_text(run.answer, formed), {row.chunk_ref: row.number for row in rows}
+    )
+    if answer is not None:
+        cited.pieces = flagged(cited.pieces, (end for _, end in answer.unsupported))
+        view.unsupported, view.problem = len(answer.unsupported), answer.problem
+    if formed and (value := value_of(run.answer)) is not None:
+        view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""
     view.citations = citation_cards(run.pk, rows)
     view.blocks = answer_blocks(cited, run.pk, view.citations)
     view.has_text = bool(cited.text.strip())
-    view.tool_cards = tool_cards(calls)
+    calls = list(calls)
+    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=True)
     view.decided = decided_lines(decided)
     view.removed_citations = turn.removed_markers
     if run.started_at is not None and run.finished_at is not None:

@@ -31,7 +31,10 @@ from apps.conversations.citations import Piece
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).
 _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
-_OURS = re.compile(f"[{_OPEN}-{_SEEN_END}]")
+# The same for the end of an unsupported sentence.
+_FLAG, _SEEN_FLAG = "\ue004", "\ue005"
+_OURS = re.compile(f"[{_OPEN}-{_SEEN_FLAG}]")
+_NO_SOURCE = '<span class="nosrc" title="No source of this answer says this: check it yourself">unsupported</span>'
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
 _HIGHLIGHT_MOST = 20_000
@@ -76,7 +79,9 @@ def blocks_render(
         labels: what each number stands for, shown to screen readers: the document's name.
     """
     text = "".join(
-        _OURS.sub("", piece.text) + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
+        _OURS.sub("", piece.text)
+        + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
+        + (_FLAG if piece.unsupported else "")
         for piece in pieces
     )
     tokens = _markdown().parse(text)
@@ -98,7 +103,7 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
             f'aria-label="{label}">{number}</button>'
         )
 
-    html = _SEEN_MARKS.sub(button, html)
+    html = _SEEN_MARKS.sub(button, html).replace(_SEEN_FLAG, _NO_SOURCE).replace(_FLAG, "")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
 
 
@@ -130,6 +135,7 @@ def _markdown() -> MarkdownIt:
     # The text rule runs over everything that is no special character, so it must stop at ours.
     markdown.inline.ruler.at("text", _text_rule)
     markdown.add_render_rule("cite", _cite_render)
+    markdown.add_render_rule("flag", _flag_render)
     markdown.add_render_rule("image", _image_render)
     markdown.add_render_rule("fence", _fence_render)
     for cell in ("th_open", "td_open"):
@@ -137,7 +143,7 @@ def _markdown() -> MarkdownIt:
     return markdown
 
 
-_TEXT_ENDS = re.compile(f"[\\n!#$%&*+\\-:<=>@\\[\\]\\\\^_`{{}}~{_OPEN}]")
+_TEXT_ENDS = re.compile(f"[\\n!#$%&*+\\-:<=>@\\[\\]\\\\^_`{{}}~{_OPEN}{_FLAG}]")
 
 
 def _text_rule(state: StateInline, silent: bool) -> bool:
@@ -152,6 +158,11 @@ def _text_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _cite_rule(state: StateInline, silent: bool) -> bool:
+    if state.src.startswith(_FLAG, state.pos):
+        if not silent:
+            state.push("flag", "", 0)
+        state.pos += 1
+        return True
     match = _MARKS.match(state.src, state.pos)
     if match is None:
         return False
@@ -166,6 +177,12 @@ def _cite_render(
     self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
 ) -> str:
     return f"{_SEEN}{tokens[idx].content}{_SEEN_END}"
+
+
+def _flag_render(
+    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
+) -> str:
+    return _SEEN_FLAG
 
 
 def _image_render(

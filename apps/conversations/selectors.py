@@ -11,6 +11,7 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.page_views import has_images
+from apps.conversations.answers import is_formed, shown_text
 from apps.conversations.branches import branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
 from apps.conversations.models import Citation, Conversation, Message, QueuedQuestion, Turn
@@ -111,12 +112,14 @@ def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
 def turn_view(turn: Turn) -> TurnView:
     """Return what a page shows of a turn of ``turn_list``."""
     run = turn.run
-    text = next((m.text for m in turn.messages.all() if m.author == Message.Author.USER), "")
+    said = {message.author: message for message in turn.messages.all()}
+    text = said[Message.Author.USER].text if Message.Author.USER in said else ""
     if run.status not in ACTIVE:
         return turn_view_ended(
             turn,
             run,
             text,
+            answer=said.get(Message.Author.ASSISTANT),
             citations=turn.citations.all(),
             calls=run.calls_shown,
             decided=[decided_data(row) for row in run.decisions_shown],
@@ -161,18 +164,18 @@ def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQ
     return rows.order_by("pk")
 
 
-def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str]:
-    """Return (turn id, model) of a run the actor may watch, in one query. Raises Missing."""
+def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str, str]:
+    """Return (turn id, model, output) of a run the actor may watch, in one query. Raises Missing."""
     actor.require("conversation.read")
     if actor.user_id is None:
         raise Missing("run")
     rows = Turn.objects.visible_to(actor).filter(
         conversation_id=conversation_pk, conversation__user_id=actor.user_id, run_id=run_id
     )
-    found: tuple[int, str] | None = rows.values_list("pk", "run__model").first()
+    found = rows.values_list("pk", "run__model", "assistant_version__output").first()
     if found is None:
         raise Missing("run")
-    return found
+    return found[0], found[1], found[2] or "text"
 
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
@@ -265,7 +268,10 @@ def source_get(
 def _live_source(turn: Turn, number: int) -> Source:
     if turn.run.status in ACTIVE:
         passages = passages_of(payload_list(turn.run))
-        for source in answer_cite(transcript_read(turn.run).text, passages).sources:
+        version = turn.assistant_version
+        formed = version is not None and is_formed(version.output)
+        text = shown_text(transcript_read(turn.run).text, formed)
+        for source in answer_cite(text, passages).sources:
             if source.number == number:
                 return source
     raise Missing("source")

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from apps.conversations import selectors, tools
 from apps.conversations.after_answer import conversation_title, queue_next
+from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
@@ -17,7 +18,6 @@ from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context
-from apps.tools.run_tools import run_toolset
 from apps.tools.selectors import guard_for
 from jobs.context import JobContext
 from jobs.models import Job
@@ -28,13 +28,10 @@ from runs.providers import loop_model, provider_for
 from runs.services import run_abandon, run_execute
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
-from toolloop.limits import Limits
 from toolloop.messages import Message as LoopMessage
 from toolloop.messages import Turn as LoopTurn
 from toolloop.messages import UserMessage
-from toolloop.providers.base import Provider
 from toolloop.providers.registry import parse_model
-from toolloop.tools import Toolset
 
 __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
 
@@ -52,11 +49,8 @@ class _Prepared:
     tenant: Tenant
     turn: Turn
     run: Run
-    provider: Provider
-    system: str
-    history: list[LoopMessage]
+    answering: Answering
     guard: Guard
-    toolset: Toolset
     collections: list[int]
     only: frozenset[int] | None
 
@@ -67,18 +61,26 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     prepared = await ctx.in_db(_prepare, turn_id, run_id)
     if prepared is None:
         return
-    run, turn = prepared.run, prepared.turn
+    run, turn, way = prepared.run, prepared.turn, prepared.answering
     scope = tools.Scope(
-        prepared.tenant, turn.conversation, run, ctx.in_db, prepared.guard, prepared.only
+        prepared.tenant,
+        turn.conversation,
+        run,
+        ctx.in_db,
+        prepared.guard,
+        prepared.only,
+        way.searching,
     )
     await run_execute(
         ctx,
         run,
-        toolset=prepared.toolset,
-        provider=prepared.provider,
-        system=prepared.system,
-        history=prepared.history,
-        limits=Limits(max_steps=12, max_tool_calls=30, max_seconds=float(settings.RUN_SECONDS)),
+        toolset=way.toolset,
+        provider=way.provider,
+        system=way.system,
+        history=way.history,
+        limits=way.limits,
+        options=way.options,
+        output=way.output,
         context={
             **offer_context(
                 tenant=prepared.tenant,
@@ -132,18 +134,17 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         tenant=turn.tenant,
         turn=turn,
         run=run,
-        provider=provider,
-        system=tools.system_prompt(
-            (c.name for c in collections), "" if version is None else version.prompt
-        ),
-        history=history_of(turn),
-        guard=guard,
-        toolset=run_toolset(
-            guard,
-            run,
+        answering=answering_of(
+            version,
+            run=run,
+            provider=provider,
+            guard=guard,
+            history=history_of(turn),
+            collections=collections,
             native=profile is not None and profile.deferred_tools,
             loaded=lambda: selectors.tools_loaded(turn),
         ),
+        guard=guard,
         collections=[c.pk for c in collections],
         only=only,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apps.collections.models import Chunk, Collection
@@ -19,13 +19,29 @@ from tenancy.models import Tenant
 from toolloop.tools import ToolError, ToolOutput
 
 SCOPE = "conversation_scope"
+PASSAGES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """How the searches of one run are made, whatever the model asks for.
+
+    Attributes:
+        top_k: passages of a search.
+        neighbours: passages before and after each that are shown as well, at least.
+        filters: conditions that every passage meets; see ``parse_filters``.
+    """
+
+    top_k: int = PASSAGES
+    neighbours: int = 0
+    filters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What the tools of one run work on; ``in_db`` runs a function on the worker's database threads.
 
-    ``conversation`` is None for calls outside of one, which are about the collections ``only``, or all of them.
+    ``conversation`` is None for calls outside of one. ``only`` are the collections they are about, None for all.
     """
 
     tenant: Tenant
@@ -34,6 +50,7 @@ class Scope:
     in_db: Callable[..., Awaitable[Any]]
     guard: Guard
     only: frozenset[int] | None = None
+    searching: Searching = Searching()
 
 
 def rights_now(scope: Scope) -> tuple[Actor, list[Collection]]:

@@ -12,6 +12,7 @@ from apps.collections.search import SearchHit, search_run
 from apps.collections.selectors import versions_readable
 from apps.conversations.reader_tools import READER_TOOLS
 from apps.conversations.tool_results import (
+    PASSAGES,
     SCOPE,
     Scope,
     collections_named,
@@ -25,9 +26,9 @@ from basics.errors import DomainError
 from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
-__all__ = ["BUNDLE", "PASSAGES", "SCOPE", "TOOLSET", "Scope", "system_prompt"]
+__all__ = ["BUNDLE", "PASSAGES", "SCOPE", "SEARCH", "TOOLSET", "Scope", "system_prompt"]
 
-PASSAGES = 8
+SEARCH = "search_documents"
 MAX_NEIGHBOURS = 2
 PROSE = (ChunkKind.DOC.value, ChunkKind.TABLE.value)
 CODE = (ChunkKind.FUNCTION.value, ChunkKind.CLASS.value, ChunkKind.FILE.value)
@@ -132,9 +133,9 @@ def _search(
             actor=actor,
             collections=chosen,
             query=query,
-            k=PASSAGES,
-            filters=filters,
-            expand=expand,
+            k=scope.searching.top_k,
+            filters={**(filters or {}), **scope.searching.filters},
+            expand=max(expand, scope.searching.neighbours),
         )
     except DomainError as error:
         raise ToolError(error.message) from error

@@ -146,10 +146,10 @@ async def run_stream(
         return HttpResponseNotAllowed(["GET"])
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
-    turn_pk, model = await sync_to_async(selectors.stream_target)(
+    turn_pk, model, output = await sync_to_async(selectors.stream_target)(
         actor=actor, conversation_pk=pk, run_id=run_pk
     )
-    view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "")
+    view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "", output)
     target = Target(tenant, actor, pk, turn_pk, run_pk, view)
     after = position_of(request.headers, request.GET)
     response = StreamingHttpResponse(answer_frames(target, after), content_type=EVENT_STREAM)

@@ -8,8 +8,10 @@ from typing import Any
 from apps.tools.bundles import Bundle, bundle_list
 from apps.tools.guard import Guard
 from apps.tools.policy import ToolFacts
+from basics.errors import Conflict
 from runs.models import Run
 from runs.sandbox import code_mode_for
+from toolloop.code_mode.toolset import CodeToolset
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.catalog import Catalog
 from toolloop.tools.dynamic import DynamicToolset
@@ -64,6 +66,23 @@ def run_toolset(
         session.unload(change.get("unloaded", ()))
         toolset.load(change.get("loaded", ()))
     return toolset
+
+
+def code_toolset(guard: Guard, run: Run) -> Toolset:
+    """Return the toolset of a run whose model reaches its tools through programs alone.
+
+    Raises:
+        Conflict: ``programs_not_allowed``.
+    """
+    inner = guard.tools()
+    shown = guard.offered([code_mode_for(run, inner).tool()], PROGRAMS)
+    if not shown:
+        raise Conflict(
+            "programs_not_allowed",
+            "This assistant answers with programs, and you may not run any. Ask an owner of the workspace to grant you the "
+            f"group {CODE_MODE} under Tools, or choose another assistant.",
+        )
+    return CodeToolset(shown, inner)
 
 
 def _programs(guard: Guard, run: Run, tools: list[Tool]) -> list[Tool]:

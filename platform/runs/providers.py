@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -47,21 +47,29 @@ class TenantProvider:
 
     Attributes:
         name: the adapter's provider.
+        adapter: asks it.
         info: the model; ``run_loop`` needs ``info.model`` and ``info.profile``.
     """
 
     def __init__(self, adapter: Provider, info: ModelInfo) -> None:
-        self._adapter, self.info = adapter, info
+        self.adapter, self.info = adapter, info
         self.name = adapter.name
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Make one turn; see ``toolloop.providers.base.Provider``."""
         asked = replace(request, model=self.info.model, profile=self.info.profile)
-        return self._adapter.stream(asked)
+        return self.adapter.stream(asked)
 
     async def aclose(self) -> None:
         """Close the adapter."""
-        await self._adapter.aclose()
+        await self.adapter.aclose()
+
+
+def provider_wrapped(provider: Provider, wrap: Callable[[Provider], Provider]) -> Provider:
+    """Put another provider around the adapter of a model; the workspace's facts about the model stay outside of it."""
+    if isinstance(provider, TenantProvider):
+        return TenantProvider(wrap(provider.adapter), provider.info)
+    return wrap(provider)
 
 
 def loop_model(provider: Provider, model: str) -> tuple[str, Profile | None]:

@@ -295,10 +295,10 @@ def test_a_toolkit_narrows_and_a_deleted_one_leaves_no_tool(
     kit = toolkit_set(**admin, name="Search", tools=["search_documents", "no_such_tool"])
     made(who, toolkit=kit.pk, has_toolkit=True, prompt="Be brief.")
     found = prepared(asked(who, assistant="clerk"))
-    assert list(found.toolset.names()) == ["search_documents"]
-    assert found.system.endswith("\n\nBe brief.")
+    assert list(found.answering.toolset.names()) == ["search_documents"]
+    assert found.answering.system.endswith("\n\nBe brief.")
     toolkit_delete(**admin, pk=kit.pk)
-    assert list(prepared(asked(who, assistant="clerk")).toolset.names()) == []
+    assert list(prepared(asked(who, assistant="clerk")).answering.toolset.names()) == []
 
 
 def test_changes_between_versions_are_told_in_words(who: dict[str, Any]) -> None:

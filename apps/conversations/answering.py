@@ -1,0 +1,149 @@
+"""How one question is answered: what an assistant's version makes of model, prompt, tools, limits and form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from apps.collections.models import Collection
+from apps.conversations import tools
+from apps.conversations.answers import CITING, form_of
+from apps.conversations.assistant_selectors import version_options
+from apps.conversations.assistants import Options
+from apps.conversations.models import AssistantVersion, Mode
+from apps.conversations.tool_results import Searching
+from apps.tools.guard import Guard
+from apps.tools.run_tools import code_toolset, run_toolset
+from runs.models import Run
+from runs.providers import is_extractive, provider_wrapped
+from toolloop.limits import Limits
+from toolloop.messages import Message
+from toolloop.modes import PlannedProvider, QuickProvider, plan_tool
+from toolloop.output import Output
+from toolloop.providers.base import Provider
+from toolloop.tools import Toolset
+
+_QUICK = (
+    "The search for the user's question has been made for you: its result is the last thing before your answer. Answer from "
+    "these passages alone; you cannot search again."
+)
+_CODE = "You reach your tools through programs: write one that calls them."
+_REPAIRS = 1
+_FREE = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What ``run_execute`` is given for one question; ``searching`` binds the search tools."""
+
+    provider: Provider
+    system: str
+    history: Sequence[Message]
+    toolset: Toolset
+    limits: Limits
+    options: Mapping[str, Any] = field(default_factory=dict)
+    output: Output | None = None
+    searching: Searching = Searching()  # noqa: RUF009 - frozen
+
+
+def answering_of(
+    version: AssistantVersion | None,
+    *,
+    run: Run,
+    provider: Provider,
+    guard: Guard,
+    history: Sequence[Message],
+    collections: Sequence[Collection],
+    native: bool,
+    loaded: Callable[[], Any],
+) -> Answering:
+    """Return how a version answers; without one, the model calls tools as it sees fit.
+
+    Args:
+        provider: of the run's model.
+        guard: narrowed to the version's toolkit already.
+        history: the whole conversation up to the question.
+        collections: what is searched.
+        native, loaded: see ``run_toolset``.
+
+    Raises:
+        Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
+    """
+    options = _FREE if version is None else version_options(version)
+    mode = Mode.TOOLS if version is None else Mode(version.mode)
+    no_model = is_extractive(run.model)
+    form = None if no_model else form_of(version)
+    planning = [plan_tool(options.max_steps)] if mode == Mode.PLANNED else []
+    if mode == Mode.QUICK:
+        toolset = tools.TOOLSET.filtered(lambda tool: tool.name == tools.SEARCH)
+        toolset = guard.toolset(toolset, tools.BUNDLE)
+        provider = provider_wrapped(
+            provider, lambda inner: QuickProvider(inner, no_model=no_model, output=form)
+        )
+    elif mode == Mode.CODE and not no_model:
+        toolset = code_toolset(guard, run)
+    else:
+        toolset = run_toolset(guard, run, theirs=planning, native=native, loaded=loaded)
+    if mode == Mode.PLANNED:
+        provider = provider_wrapped(
+            provider,
+            lambda inner: PlannedProvider(
+                inner,
+                max_steps=options.max_steps,
+                max_replans=options.max_replans,
+                no_model=no_model,
+                output=form,
+            ),
+        )
+    return Answering(
+        provider=provider,
+        system=_system(version, mode, collections, is_formed=form is not None),
+        history=_remembered(history, options.memory_turns),
+        toolset=toolset,
+        limits=_limits(mode, options),
+        options=options.model_options,
+        output=form,
+        searching=Searching(options.top_k, options.neighbours, options.search_filters),
+    )
+
+
+def _system(
+    version: AssistantVersion | None,
+    mode: Mode,
+    collections: Sequence[Collection],
+    *,
+    is_formed: bool,
+) -> str:
+    """Return our rules, then those of the mode and the form, then the assistant's own prompt."""
+    parts = []
+    if mode == Mode.QUICK:
+        parts.append(_QUICK)
+    elif mode == Mode.CODE:
+        parts.append(_CODE)
+    if is_formed:
+        parts.append(CITING)
+    if version is not None and version.prompt.strip():
+        parts.append(version.prompt.strip())
+    return tools.system_prompt((c.name for c in collections), "\n\n".join(parts))
+
+
+def _remembered(history: Sequence[Message], turns: int) -> Sequence[Message]:
+    """Return the question with so many exchanges before it."""
+    return history[-(2 * turns + 1) :]
+
+
+def _limits(mode: Mode, options: Options) -> Limits:
+    steps, calls = options.max_steps, options.max_tool_calls
+    if mode == Mode.PLANNED:
+        # Each plan takes a turn and a call, may be refused once, and is followed by its steps.
+        plans = options.max_replans + 1
+        steps, calls = plans * (steps + 2), calls + 2 * plans
+    return Limits(
+        max_steps=steps,
+        max_tool_calls=calls,
+        max_seconds=float(settings.RUN_SECONDS),
+        max_output_repairs=_REPAIRS,
+    )

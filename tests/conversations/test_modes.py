@@ -1,0 +1,215 @@
+"""Assistants of every mode, asked over the worker's own path."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from concurrent.futures import Executor
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+from django.urls import reverse
+
+from apps.conversations import selectors, services
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.models import Message, Turn
+from runs.models import RunStatus, ToolCall
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import Library, answer, fresh
+from toolloop.providers.scripted import ScriptedTurn, call, calls, says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PLAN = {
+    "schema_version": "1.0",
+    "reasoning": "Two searches.",
+    "steps": [
+        {"action": "search_documents", "description": "Find the duty", "inputs": {}},
+        {"action": "search_documents", "description": "Find the period", "inputs": {}},
+    ],
+}
+
+
+def asked(cast: Cast, text: str = "What is the duty on cars?", **spec: Any) -> Turn:
+    """Ask a new, published assistant."""
+    with tenant_scope(cast.tenant.pk):
+        who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+        row = services.assistant_create(**who, name="Clerk", spec=VersionSpec(**spec))
+        services.version_publish(**who, assistant=row, number=1)
+        return services.conversation_ask(
+            **who, text=text, client_id=uuid.uuid4(), assistant=row.slug
+        )
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let the script stand for a language model, although the run's model is the one that needs no key."""
+    for module in ("answering", "closing"):
+        monkeypatch.setattr(f"apps.conversations.{module}.is_extractive", lambda model: False)
+    return monkeypatch
+
+
+def follow(cast: Cast, turn: Turn, text: str) -> Turn:
+    with tenant_scope(cast.tenant.pk):
+        return services.turn_submit(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            conversation=turn.conversation,
+            text=text,
+            client_id=uuid.uuid4(),
+        )
+
+
+def view_of(cast: Cast, turn: Turn) -> Any:
+    with tenant_scope(cast.tenant.pk):
+        actor = cast.actor("member")
+        return selectors.turn_view(
+            selectors.turn_get(actor=actor, conversation=turn.conversation, pk=turn.pk)
+        )
+
+
+def message_of(cast: Cast, turn: Turn) -> Message:
+    with tenant_scope(cast.tenant.pk):
+        return Message.objects.get(turn=turn, author="assistant")
+
+
+def call_names(cast: Cast, turn: Turn) -> list[str]:
+    with tenant_scope(cast.tenant.pk):
+        rows = ToolCall.objects.filter(run=fresh(turn).run_id).order_by("pk")
+        return list(rows.values_list("name", flat=True))
+
+
+async def test_quick_searches_with_its_own_settings_and_rewrites_a_follow_up(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    options = {"top_k": 3, "neighbours": 1, "document_types": ["tariff"]}
+    turn = await sync_to_async(asked)(cast, mode="quick", options=options)
+    mark = f"[c{library.chunks[0].pk}]"
+    script = [says(""), says(f"Cars pay 2.5 percent {mark}.")]
+    await answer(turn, lane_threads, written, script)
+    (search,) = found
+    assert (search["query"], search["k"], search["expand"]) == ("What is the duty on cars?", 3, 1)
+    assert search["filters"] == {"document_type": {"in": ["tariff"]}}
+    done = await sync_to_async(fresh)(turn)
+    assert (done.run.status, done.said["assistant"]) == ("completed", "Cars pay 2.5 percent [1].")
+    second = await sync_to_async(follow)(cast, turn, "And on trucks?")
+    script = [says("What is the duty on trucks?"), says(f"Trucks pay 25 percent {mark}.")]
+    await answer(second, lane_threads, written, script)
+    assert found[1]["query"] == "What is the duty on trucks?"
+    done = await sync_to_async(fresh)(second)
+    assert (done.said["assistant"], done.run.usage["requests"]) == ("Trucks pay 25 percent [1].", 2)
+
+
+async def test_planned_answer_shows_its_plan_and_only_the_answer_is_text(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    turn = await sync_to_async(asked)(cast, mode="planned")
+    mark = f"[c{library.chunks[0].pk}]"
+    script: list[ScriptedTurn] = [
+        says("Thinking.", call("plan", **PLAN)),
+        calls(call("search_documents", query="duty")),
+        calls(call("search_documents", query="period")),
+        says(f"Cars pay 2.5 percent {mark}."),
+    ]
+    await answer(turn, lane_threads, written, script)
+    done = await sync_to_async(fresh)(turn)
+    assert (done.run.status, done.run.answer) == ("completed", f"Cars pay 2.5 percent {mark}.")
+    assert await sync_to_async(call_names)(cast, turn) == ["plan", *["search_documents"] * 2]
+    view = await sync_to_async(view_of)(cast, turn)
+    assert [(s.description, s.status) for s in view.plan.steps] == [
+        ("Find the duty", "ok"),
+        ("Find the period", "ok"),
+    ]
+    assert view.plan.reasoning == "Two searches."
+    assert [card.name for card in view.tool_cards] == ["search_documents"] * 2
+
+
+async def test_structured_answer_is_stored_as_data_and_shown_as_a_panel(
+    cast: Cast,
+    client: Client,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    turn = await sync_to_async(asked)(cast, mode="quick", output="structured")
+    chunk = library.chunks[0].pk
+    value = {
+        "schema_version": "1.0",
+        "answer": f"Cars pay 2.5 percent [c{chunk}] and [c999999].",
+        "citations": [f"c{chunk}"],
+        "confidence": "high",
+        "follow_up_questions": ["And trucks?"],
+    }
+    script = [says(""), says(json.dumps(value))]
+    await answer(turn, lane_threads, written, script)
+    message = await sync_to_async(message_of)(cast, turn)
+    assert message.text == "Cars pay 2.5 percent [1] and.\n\n### Citations\n\n[1]"
+    assert message.problem == ""
+    assert message.data["answer"] == "Cars pay 2.5 percent [1] and."
+    assert message.data["citations"] == ["[1]"]
+    done = await sync_to_async(fresh)(turn)
+    assert done.removed_markers == 1
+    await sync_to_async(client.force_login)(cast.member.user)
+    url = reverse("conversations:detail", args=[cast.tenant.slug, turn.conversation_id])
+    page = (await sync_to_async(client.get)(url)).content.decode()
+    assert "Confidence: high" in page
+    assert 'data-follow-up="And trucks?"' in page
+    assert "schema_version" not in page
+
+
+async def test_answer_that_never_fits_is_shown_as_text_with_the_problem(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    schema = {"type": "object", "properties": {"rate": {"type": "number"}}, "required": ["rate"]}
+    turn = await sync_to_async(asked)(cast, output="schema", output_name="t", output_schema=schema)
+    script = [says('{"rate": "low"}'), says('{"rate": "still low"}')]
+    await answer(turn, lane_threads, written, script)
+    done = await sync_to_async(fresh)(turn)
+    assert (done.run.status, done.run.usage["requests"]) == (RunStatus.COMPLETED, 2)
+    message = await sync_to_async(message_of)(cast, turn)
+    assert (message.data, message.text) == (None, "### Rate\n\nstill low")
+    assert "rate" in message.problem
+    view = await sync_to_async(view_of)(cast, turn)
+    assert view.problem == message.problem
+    assert view.is_unsourced
+
+
+async def test_programs_need_their_grant(
+    cast: Cast, lane_threads: Executor, written: pytest.MonkeyPatch
+) -> None:
+    turn = await sync_to_async(asked)(cast, mode="code")
+    await answer(turn, lane_threads, written, [says("x")])
+    done = await sync_to_async(fresh)(turn)
+    assert (done.run.status, done.run.error_code) == ("failed", "programs_not_allowed")
+
+
+async def test_extractive_model_plans_by_rule_and_says_so(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+) -> None:
+    turn = await sync_to_async(asked)(cast, mode="planned", model="extractive", output="structured")
+    await answer(turn, lane_threads)
+    done = await sync_to_async(fresh)(turn)
+    assert done.run.status == "completed"
+    view = await sync_to_async(view_of)(cast, turn)
+    assert "without a language model" in view.plan.reasoning
+    assert [step.status for step in view.plan.steps] == ["ok"]
+    assert "No language model" in view.problem
+    assert view.citations
