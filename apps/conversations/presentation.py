@@ -367,7 +367,7 @@ def turn_view_ended(
     """Return a turn whose run has ended, from its stored rows."""
     view = turn_view_new(turn, run, text)
     rows = sorted(citations, key=lambda row: row.number)
-    formed = answer is not None and (answer.data is not None or bool(answer.problem))
+    formed = answer is not None and answer.was_formed
     cited = answer_number(
         shown_text(run.answer, formed), {row.chunk_ref: row.number for row in rows}
     )

@@ -178,6 +178,11 @@ class Message(TenantModel):
     def __str__(self) -> str:
         return f"{self.author} in turn {self.turn_id}"
 
+    @property
+    def was_formed(self) -> bool:
+        """Whether the answer was asked for in a form, so that ``Run.answer`` is JSON, or should be."""
+        return self.data is not None or bool(self.problem)
+
 
 class Citation(TenantModel):
     """A source of an answer. The names stay when the chunk is gone; the link does not."""

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations import selectors
+from apps.conversations.answers import shown_text
 from apps.conversations.models import Conversation, ConversationShare, Message, ShareReader, Turn
 from apps.conversations.services.checks import conversation_locked
 from apps.conversations.sharing import share_get
@@ -78,10 +79,11 @@ def share_open(*, tenant: Tenant, actor: Actor, key: uuid.UUID) -> ConversationS
 
 
 def _snapshot(turn: Turn) -> dict[str, Any]:
-    said = {message.author: message.text for message in turn.messages.all()}
+    said = {message.author: message for message in turn.messages.all()}
+    question, answer = said.get(Message.Author.USER), said.get(Message.Author.ASSISTANT)
     return {
-        "question": said.get(Message.Author.USER, ""),
-        "answer": turn.run.answer,
+        "question": "" if question is None else question.text,
+        "answer": shown_text(turn.run.answer, answer is not None and answer.was_formed),
         "model": turn.run.model,
         "asked_at": turn.created_at.isoformat(),
         "citations": [
