@@ -1,0 +1,240 @@
+"""May this arm be released? It is compared with the baseline, and every reason is said.
+
+A score stops a release only when its fall is larger than the noise between repeats and the interval is below 0. A judge's
+score stops one only when people were found to agree with the judge; otherwise it is advisory, and says so. Over other
+documents than the baseline's, nothing is decided.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from apps.evaluations.comparison import OVERALL, PASS, Comparison, arms_compare
+from apps.evaluations.models import Arm, Baseline, ExperimentState, RubricVersion, Score
+from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
+from apps.evaluations.selectors import ArmScores, arm_label_coverage, arm_scores, baseline_get
+from apps.evaluations.trust import BAR, trusted_authors
+from basics.errors import Conflict
+from tenancy.actors import Actor
+
+PASSED, FAILED, NOT_COMPARABLE = 0, 1, 3
+Verdict = Literal["passed", "failed", "advisory"]
+_REPEATS = 2.0  # standard deviations of the means of repeats that count as noise
+_MOST_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One decision of a gate.
+
+    Attributes:
+        verdict: ``advisory``: it would have failed, or is not trusted enough to decide.
+        noise: fall that the repeats explain.
+    """
+
+    name: str
+    verdict: Verdict
+    message: str
+    baseline: float | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What a gate decided.
+
+    Attributes:
+        code: exit code: 0 passed, 1 failed, 3 not comparable.
+        reason: one sentence.
+        failed_rows: rows that passed in the baseline and fail now, worst first.
+    """
+
+    code: int
+    reason: str
+    checks: Sequence[Check] = ()
+    failed_rows: Sequence[int] = ()
+    baseline_arm: int | None = None
+    arm: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+    def to_junit(self) -> bytes:
+        """Return it as JUnit XML: a test case per check; advisory ones are skipped, and say why."""
+        suite = Element(
+            "testsuite",
+            name="eval_gate",
+            tests=str(max(1, len(self.checks))),
+            failures=str(sum(c.verdict == "failed" for c in self.checks)),
+            errors=str(int(self.code == NOT_COMPARABLE)),
+            skipped=str(sum(c.verdict == "advisory" for c in self.checks)),
+        )
+        for check in self.checks:
+            case = SubElement(suite, "testcase", classname="evaluations", name=check.name)
+            if check.verdict == "failed":
+                SubElement(case, "failure", message=check.message)
+            elif check.verdict == "advisory":
+                SubElement(case, "skipped", message=check.message)
+        if self.code == NOT_COMPARABLE:
+            case = SubElement(suite, "testcase", classname="evaluations", name="comparable")
+            SubElement(case, "error", message=self.reason)
+        return bytes(tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def gate_run(
+    *,
+    actor: Actor,
+    arm: Arm,
+    baseline: str = "main",
+    tolerance: float = 0.0,
+    minima: Mapping[str, float] | None = None,
+    most_failed_rows: int | None = None,
+    bar: float = BAR,
+) -> GateResult:
+    """Decide about an arm.
+
+    Args:
+        baseline: name of the baseline of the arm's dataset.
+        tolerance: fall of a mean (0 to 1) that is accepted.
+        minima: score -> least mean, whatever the baseline has.
+        most_failed_rows: how many rows may pass in the baseline and fail now; None: any number.
+        bar: least lower end of a judge's kappa with people.
+
+    Returns:
+        The decision. What cannot be compared is a result, not an error: its code is 3.
+    """
+    actor.require("evaluation.read")
+    if arm.experiment.state != ExperimentState.COMPLETED:
+        return _undecided(arm, None, "The experiment is not completed yet.")
+    known = baseline_get(actor=actor, dataset_id=arm.experiment.dataset_id, name=baseline)
+    if known is None:
+        return _undecided(
+            arm, None, f"There is no baseline “{baseline}” for this dataset. Set one first."
+        )
+    if problem := _other_ground(actor, known, arm):
+        return _undecided(arm, known, problem)
+    before, after = arm_scores(actor=actor, arm=known.arm), arm_scores(actor=actor, arm=arm)
+    try:
+        found = arms_compare(before, after)
+    except Conflict as error:
+        return _undecided(arm, known, error.message)
+    trusted = _trusted(actor, after, arm, bar)
+    checks = _changes(found, before, after, trusted, tolerance)
+    checks += _minima(after, trusted, minima or {})
+    failed_rows = [r.row for r in found.rows if r.a >= PASS > r.b]
+    if most_failed_rows is not None:
+        checks.append(_rows_check(found, trusted, after, failed_rows, most_failed_rows))
+    failed = [c.name for c in checks if c.verdict == "failed"]
+    reason = f"Failed: {', '.join(failed)}." if failed else "Nothing that may decide has fallen."
+    return GateResult(
+        FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], known.arm_id, arm.pk
+    )
+
+
+def _other_ground(actor: Actor, known: Baseline, arm: Arm) -> str:
+    """Return why nothing can be decided, "" when both stand on the same ground."""
+    before, after = known.arm.experiment, arm.experiment
+    if before.corpus != after.corpus:
+        return (
+            "The documents have changed since the baseline ran, so a change of scores may be theirs. Run the baseline's "
+            "arm again over the present documents and set it anew."
+        )
+    coverage = arm_label_coverage(actor=actor, arm=arm)
+    if coverage is not None and coverage < COVERAGE_ALARM:
+        return (
+            f"Only {coverage:.0%} of the labelled passages are still in the documents. Label the dataset anew; a fall of "
+            "the scores would be the labels'."
+        )
+    return ""
+
+
+def _changes(
+    found: Comparison, before: ArmScores, after: ArmScores, trusted: set[str], tolerance: float
+) -> list[Check]:
+    checks = []
+    for one in found.criteria:
+        noise = max(_noise(before, one.name), _noise(after, one.name))
+        allowed = max(tolerance, noise)
+        fell = one.change.high < 0 and one.change.value < -allowed
+        facts: Mapping[str, Any] = {
+            "baseline": one.a.value, "value": one.b.value, "low": one.change.low,
+            "high": one.change.high, "noise": noise,
+        }  # fmt: skip
+        moved = f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
+        if one.is_judged and one.name not in trusted:
+            message = f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar."
+            checks.append(Check(one.name, "advisory", message, **facts))
+        elif not one.same_author:
+            message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
+            checks.append(Check(one.name, "advisory", message, **facts))
+        elif fell:
+            checks.append(Check(one.name, "failed", f"{moved}, more than {allowed:.3f}.", **facts))
+        else:
+            checks.append(Check(one.name, "passed", moved, **facts))
+    return checks
+
+
+def _minima(after: ArmScores, trusted: set[str], minima: Mapping[str, float]) -> list[Check]:
+    checks = []
+    for name, least in minima.items():
+        values = after.values.get(name)
+        if not values:
+            checks.append(
+                Check(f"{name} at least {least:g}", "failed", "The arm has no such score.")
+            )
+            continue
+        mean = statistics.fmean(values.values())
+        verdict: Verdict = "passed" if mean >= least else "failed"
+        message = f"{mean:.3f} over {len(values)} rows"
+        if name in after.judged and name not in trusted:
+            verdict, message = "advisory", f"{message}. Advisory: this judge is not trusted enough."
+        checks.append(Check(f"{name} at least {least:g}", verdict, message, None, mean))
+    return checks
+
+
+def _rows_check(
+    found: Comparison, trusted: set[str], after: ArmScores, failed: Sequence[int], most: int
+) -> Check:
+    verdict: Verdict = "passed" if len(failed) <= most else "failed"
+    message = f"{len(failed)} rows passed in the baseline and fail now; {most} may."
+    if found.leading.is_judged and found.leading.name not in trusted:
+        verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
+    return Check("rows", verdict, message)
+
+
+def _noise(scores: ArmScores, name: str) -> float:
+    """Return what the means of repeats vary by, twice their standard deviation; 0 for a single one."""
+    means = scores.repeats.get(name, [])
+    return _REPEATS * statistics.stdev(means) if len(means) > 1 else 0.0
+
+
+def _trusted(actor: Actor, scores: ArmScores, arm: Arm, bar: float) -> set[str]:
+    """Return the names of the scores whose every judge is trusted; the overall score needs all of its parts."""
+    used = Score.objects.visible_to(actor).filter(trial__arm=arm, rubric_version__isnull=False)
+    versions = list(
+        RubricVersion.objects.visible_to(actor).filter(pk__in=used.values("rubric_version"))
+    )
+    known = trusted_authors(actor=actor, versions=versions, bar=bar)
+    trusted = {
+        name
+        for name in scores.judged
+        if all((name, author) in known for author in scores.authors[name])
+    }
+    return trusted | {OVERALL} if scores.judged and scores.judged <= trusted else trusted
+
+
+def _undecided(arm: Arm, known: Baseline | None, reason: str) -> GateResult:
+    return GateResult(
+        NOT_COMPARABLE, reason, baseline_arm=None if known is None else known.arm_id, arm=arm.pk
+    )
+
+
+__all__ = ["FAILED", "NOT_COMPARABLE", "PASSED", "Check", "GateResult", "gate_run"]

@@ -1,0 +1,197 @@
+"""Reads of evaluations; each starts from what the actor may see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+
+from apps.evaluations.models import (
+    TRIAL_ENDED,
+    AnnotationQueue,
+    Arm,
+    Baseline,
+    Experiment,
+    Rubric,
+    Score,
+    ScoreAuthor,
+    Trial,
+    TrialState,
+)
+from apps.evaluations.scorers.base import Label
+from apps.evaluations.scorers.retrieval import label_coverage
+from basics.errors import Missing
+from tenancy.actors import Actor
+
+
+def experiment_list(*, actor: Actor) -> QuerySet[Experiment]:
+    """Return experiments, newest first, each with ``trial_total``, ``ended_total`` and ``failed_total``."""
+    actor.require("evaluation.read")
+    rows = Experiment.objects.visible_to(actor).select_related("dataset", "version")
+    return cast(
+        "QuerySet[Experiment]",
+        rows.annotate(
+            trial_total=Count("trials"),
+            ended_total=Count("trials", filter=Q(trials__state__in=TRIAL_ENDED)),
+            failed_total=Count("trials", filter=Q(trials__state=TrialState.FAILED)),
+        ).order_by("-pk"),
+    )
+
+
+def experiment_get(*, actor: Actor, pk: int) -> Experiment:
+    """Return one experiment with its counts. Raises Missing."""
+    found = experiment_list(actor=actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("experiment")
+    return found
+
+
+def arm_list(*, actor: Actor) -> QuerySet[Arm]:
+    """Return the arms of every experiment, newest experiment first."""
+    actor.require("evaluation.read")
+    rows: QuerySet[Arm] = Arm.objects.visible_to(actor)
+    return rows.select_related("experiment__dataset", "experiment__version").order_by(
+        "-experiment_id", "position"
+    )
+
+
+def arm_get(*, actor: Actor, pk: int) -> Arm:
+    """Return one arm with its experiment. Raises Missing."""
+    found = arm_list(actor=actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("arm")
+    return found
+
+
+def trial_list(*, actor: Actor, experiment: Experiment) -> QuerySet[Trial]:
+    """Return an experiment's trials in the order of rows, arms and repeats, with their scores."""
+    actor.require("evaluation.read")
+    rows: QuerySet[Trial] = Trial.objects.visible_to(actor).filter(experiment=experiment)
+    return (
+        rows.select_related("arm", "content")
+        .prefetch_related("scores")
+        .order_by("position", "arm__position", "repeat")
+    )
+
+
+def rubric_list(*, actor: Actor) -> QuerySet[Rubric]:
+    """Return the workspace's rubrics with their versions."""
+    actor.require("evaluation.read")
+    rows: QuerySet[Rubric] = Rubric.objects.visible_to(actor)
+    return rows.prefetch_related("versions").order_by("name")
+
+
+def queue_list(*, actor: Actor) -> QuerySet[AnnotationQueue]:
+    """Return annotation queues, newest first."""
+    actor.require("evaluation.read")
+    rows: QuerySet[AnnotationQueue] = AnnotationQueue.objects.visible_to(actor)
+    return rows.select_related("rubric_version__rubric").order_by("-pk")
+
+
+def baseline_get(*, actor: Actor, dataset_id: int, name: str = "main") -> Baseline | None:
+    """Return what a dataset's gate compares with now; None while nothing was set."""
+    actor.require("evaluation.read")
+    rows = Baseline.objects.visible_to(actor).filter(dataset_id=dataset_id, name=name)
+    found: Baseline | None = rows.select_related("arm__experiment").order_by("-pk").first()
+    return found
+
+
+@dataclass(slots=True)
+class ArmScores:
+    """What an arm scored: per score and row the mean over repeats, unscored ones left out.
+
+    Attributes:
+        values: score -> row -> 0 to 1.
+        repeats: score -> mean of the arm in each repeat.
+        authors: score -> who gave it.
+        judged: scores that judges gave.
+        unscored: score -> trials without it.
+        latency_ms, cost_usd: per row, where known.
+    """
+
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+    repeats: dict[str, list[float]] = field(default_factory=dict)
+    authors: dict[str, set[str]] = field(default_factory=dict)
+    judged: set[str] = field(default_factory=set)
+    unscored: dict[str, int] = field(default_factory=dict)
+    latency_ms: dict[int, float] = field(default_factory=dict)
+    cost_usd: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of its scores, sorted."""
+        return sorted(self.values)
+
+
+def arm_scores(*, actor: Actor, arm: Arm) -> ArmScores:
+    """Return an arm's scores by rules and judges, in four queries whatever its size."""
+    actor.require("evaluation.read")
+    given = Score.objects.visible_to(actor).filter(trial__arm=arm)
+    given = given.exclude(author_kind=ScoreAuthor.PERSON)
+    found = ArmScores()
+    scored = given.filter(value__isnull=False)
+    for name, row, value in scored.values_list("name", "trial__row_ref").annotate(v=Avg("value")):
+        found.values.setdefault(name, {})[row] = value
+    per_repeat = scored.values_list("name", "trial__repeat").annotate(v=Avg("value"))
+    for name, _, value in per_repeat.order_by("name", "trial__repeat"):
+        found.repeats.setdefault(name, []).append(value)
+    kinds = given.values_list("name", "author", "author_kind")
+    for name, author, kind, missing in kinds.annotate(n=Count("pk", filter=Q(value__isnull=True))):
+        found.authors.setdefault(name, set()).add(author)
+        found.unscored[name] = found.unscored.get(name, 0) + missing
+        if kind == ScoreAuthor.JUDGE:
+            found.judged.add(name)
+    trials = Trial.objects.visible_to(actor).filter(arm=arm, state__in=TRIAL_ENDED)
+    for row, latency, cost in trials.values_list("row_ref").annotate(
+        latency=Avg("latency_ms"), cost=Avg("cost_usd")
+    ):
+        if latency is not None:
+            found.latency_ms[row] = latency
+        if cost is not None:
+            found.cost_usd[row] = float(cost)
+    return found
+
+
+def arm_label_coverage(*, actor: Actor, arm: Arm) -> float | None:
+    """Return the share of labelled passages that were still found when the arm ran; None without labels."""
+    outcomes = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0).exclude(outcome={})
+    kept: Iterable[Sequence[dict[str, object]]] = outcomes.values_list("outcome__labels", flat=True)
+    return label_coverage(
+        [Label(None, 0, 0, "", {1: 1.0} if label["chunks"] else {}) for label in labels or ()]
+        for labels in kept.iterator()  # type: ignore[attr-defined]
+    )
+
+
+def arms_summary(*, actor: Actor, experiment: Experiment) -> list[dict[str, object]]:
+    """Return per arm its mean of each score, its median-free times and cost, for the experiment's page."""
+    actor.require("evaluation.read")
+    scores = Score.objects.visible_to(actor).filter(trial__experiment=experiment)
+    scores = scores.exclude(author_kind=ScoreAuthor.PERSON)
+    means: dict[int, dict[str, float | None]] = {}
+    for arm, name, value in scores.values_list("trial__arm_id", "name").annotate(v=Avg("value")):
+        means.setdefault(arm, {})[name] = value
+    figures = {
+        row["arm"]: row
+        for row in Trial.objects.visible_to(actor)
+        .filter(experiment=experiment)
+        .values("arm")
+        .annotate(
+            total=Count("pk"),
+            ended=Count("pk", filter=Q(state__in=TRIAL_ENDED)),
+            failed=Count("pk", filter=Q(state=TrialState.FAILED)),
+            latency=Avg("latency_ms"),
+            cost=Avg("cost_usd"),
+            spent=Sum(F("cost_usd") + F("judge_usd")),
+        )
+    }
+    names = sorted({name for by_name in means.values() for name in by_name})
+    return [
+        {
+            "arm": arm,
+            "scores": [(name, means.get(arm.pk, {}).get(name)) for name in names],
+            **figures.get(arm.pk, {}),
+        }
+        for arm in experiment.arms.order_by("position")
+    ]
