@@ -20,6 +20,7 @@ from django.utils import timezone
 from apps.collections import files, terms
 from apps.collections.embedders.base import normalised
 from apps.collections.embedding import embedder_for
+from apps.collections.embedding_bill import EmbeddingBill
 from apps.collections.indexes import indexes_consider
 from apps.collections.ingestion.chunking import chunk_document
 from apps.collections.ingestion.document_types import (
@@ -72,6 +73,7 @@ from apps.collections.summaries_model import (
     summary_warn,
 )
 from basics.errors import DomainError
+from budgets.ledger import Payer
 from jobs.context import JobCancelled
 from tenancy.actors import system_actor
 from webhooks.models import Event
@@ -280,6 +282,7 @@ def _embed_in(
         with stage_writing(ctx, document):
             came_vectors_insert(came, space, list(of_document.order_by("index")))
     embedder = embedder_for(space, tenant=collection.tenant)
+    payer = Payer(document.tenant_id, document.uploaded_by_id)
     vector = Embedding.objects.filter(chunk_id=OuterRef("pk"), space=space)
     waiting = of_document.filter(~Exists(vector)).order_by("index")
     total = of_document.count()
@@ -290,9 +293,9 @@ def _embed_in(
         def report(count: int, _: int, before: int = before) -> None:
             meter(before + count, total)
 
-        vectors = embedder.embed_documents(
-            [chunk_indexed_text(chunk) for chunk in batch], on_progress=report
-        )
+        texts = [chunk_indexed_text(chunk) for chunk in batch]
+        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
+            vectors = embedder.embed_documents(texts, on_progress=report)
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
         with stage_writing(ctx, document) as (row, locked):
             vectors_insert(space, batch, vectors)

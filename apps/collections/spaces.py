@@ -13,6 +13,7 @@ from pgvector import HalfVector
 
 from apps.collections.bulk import packed_copy
 from apps.collections.embedding import embedder_for
+from apps.collections.embedding_bill import EmbeddingBill, payer_of
 from apps.collections.models import (
     Chunk,
     Collection,
@@ -23,7 +24,9 @@ from apps.collections.models import (
 )
 from apps.collections.packing import halfvec_rows
 from apps.collections.pipeline_rows import chunk_indexed_text
+from budgets.ledger import Payer
 from jobs.context import JobCancelled
+from tenancy.actors import Actor
 
 BATCH = 128  # chunks per commit
 SAMPLE = 40  # questions that two spaces are compared on
@@ -36,6 +39,7 @@ class BuildContext(Protocol):
     """What a build needs of ``jobs.context.JobContext``."""
 
     job_id: int
+    user_id: int | None
 
     def check(self) -> None:
         """Raise when the job must stop."""
@@ -120,16 +124,21 @@ def vectors_write(
     )
 
 
-def vectors_make(collection: Collection, text: str) -> dict[int, Any]:
+def vectors_make(actor: Actor, collection: Collection, text: str) -> dict[int, Any]:
     """Return the vector of one text in each space that is written, by the space's id; outside a transaction.
 
+    Args:
+        actor: who pays.
+
     Raises:
-        DomainError: an embedder cannot answer.
+        DomainError: an embedder cannot answer, or there is no money for it.
     """
-    return {
-        space.pk: embedder_for(space, tenant=collection.tenant).embed_documents([text])[0]
-        for space in spaces_written(collection)
-    }
+    made = {}
+    for space in spaces_written(collection):
+        embedder = embedder_for(space, tenant=collection.tenant)
+        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer_of(actor), texts=[text]):
+            made[space.pk] = embedder.embed_documents([text])[0]
+    return made
 
 
 def vectors_replace(collection: Collection, chunk: Chunk, vectors: Mapping[int, Any]) -> bool:
@@ -181,6 +190,7 @@ def swap_build(
     swap = _swap(swap_id)
     collection = Collection.objects.select_related("space", "tenant").get(pk=swap.collection_id)
     embedder = embedder_for(swap.to_space, tenant=collection.tenant)
+    payer = Payer(collection.tenant_id, ctx.user_id)
     total = Chunk.objects.filter(collection=collection).count()
     done = total - _waiting(collection, swap.to_space).count()
     last = 0
@@ -192,7 +202,9 @@ def swap_build(
                 break
             last = 0  # what came in behind us
             continue
-        vectors = embedder.embed_documents([chunk_indexed_text(chunk) for chunk in batch])
+        texts = [chunk_indexed_text(chunk) for chunk in batch]
+        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
+            vectors = embedder.embed_documents(texts)
         with _writing(ctx, swap):
             vectors_insert(swap.to_space, batch, vectors)
             done += len(batch)
@@ -200,7 +212,7 @@ def swap_build(
             SpaceSwap.objects.filter(pk=swap.pk).update(done=done, total=max(total, done))
     if index is not None:
         index(collection)
-    comparison = swap_compare(swap, collection, ctx.check)
+    comparison = swap_compare(swap, collection, payer, ctx.check)
     with _writing(ctx, swap):
         SpaceSwap.objects.filter(pk=swap.pk).update(
             status=SpaceSwap.Status.READY, comparison=comparison, done=done, total=done
@@ -233,7 +245,7 @@ def _writing(ctx: BuildContext, swap: SpaceSwap) -> Iterator[None]:
 
 
 def swap_compare(
-    swap: SpaceSwap, collection: Collection, check: Callable[[], None]
+    swap: SpaceSwap, collection: Collection, payer: Payer, check: Callable[[], None]
 ) -> dict[str, Any]:
     """Ask both spaces the same questions and tell how far they agree.
 
@@ -252,7 +264,9 @@ def swap_compare(
         ranked = []
         for question in questions:
             check()
-            ranked.append(_nearest(collection, space, embedder.embed_query(question)))
+            with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=[question]):
+                vector = embedder.embed_query(question)
+            ranked.append(_nearest(collection, space, vector))
         found.append(ranked)
     pairs = list(zip(*found, strict=True))
     shared = [len(set(old) & set(new)) / max(1, min(len(old), len(new))) for old, new in pairs]

@@ -55,6 +55,7 @@ _LIMITS = {
     "max_seconds": "Time limit reached",
     "max_tokens": "Token limit reached",
     "max_cost_usd": "Cost limit reached",
+    "budget": "The budget is used up",
     "repeat_stop": "Stopped going in circles",
     "failure_stop": "Stopped after repeated failures",
 }

@@ -316,6 +316,13 @@ class UsageRecord(TenantModel):
     cost_usd = models.DecimalField(
         max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
     )
+    charged_usd = models.DecimalField(
+        max_digits=14,
+        decimal_places=8,
+        null=True,
+        help_text="What budgets count: the cost, or an estimate where the price is not known.",
+    )
+    hold_id = models.BigIntegerField(null=True, help_text="The BudgetHold that this settles.")
     attribution = models.JSONField(default=dict, help_text="On whose account, and for what.")
     at = models.DateTimeField(db_default=Now())
 

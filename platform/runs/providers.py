@@ -132,6 +132,15 @@ def model_label(model: str) -> str:
     return EXTRACTIVE_LABEL if info.id == EXTRACTIVE else info.label
 
 
+def model_is_free(tenant: Tenant, model: str) -> bool:
+    """Tell whether a model is known to cost this workspace nothing."""
+    try:
+        profile = catalog_for(tenant).get_model_info(model).profile
+    except ConfigurationError:
+        return False
+    return bool(profile.prices) and all(t.input == t.output == 0 for t in profile.prices)
+
+
 def is_extractive(model: str) -> bool:
     """Tell whether no language model writes the answer, so that it must be labelled."""
     return model.partition("/")[0] == EXTRACTIVE

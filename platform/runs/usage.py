@@ -10,10 +10,11 @@ from runs.models import Run, UsageRecord
 from runs.storable import json_storable, text_storable
 from toolloop.messages import Usage
 from toolloop.metering import UsageEvent
+from toolloop.purse import charged_usd
 
 TURN = "turn"
 LOST = "lost"
-_FACTS = ("conversation", "request_id")
+_FACTS = ("conversation", "request_id", "assistant", "budget_job")
 
 
 def attribution_of(run: Run) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def usage_columns(event: UsageEvent) -> dict[str, Any]:
         "output_tokens": usage.output_total,
         "reasoning_tokens": usage.reasoning,
         "cost_usd": None if event.cost_usd is None else f"{event.cost_usd:.8f}",
+        "charged_usd": f"{charged_usd(usage, event.cost_usd):.8f}",
+        "hold_id": event.hold,
         "attribution": json_storable(dict(event.metadata)),
     }
 

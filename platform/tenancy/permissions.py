@@ -37,7 +37,7 @@ _ADMIN = _MEMBER | {
     "tool.manage",
     "webhook.manage",
 }
-_OWNER = _ADMIN | {"tenant.manage", "admin.site"}
+_OWNER = _ADMIN | {"tenant.manage", "budget.manage", "admin.site"}
 
 ROLE_ACTIONS: dict[str, frozenset[str]] = {
     VIEWER: _VIEWER,
@@ -62,9 +62,10 @@ KEY_SCOPES: frozenset[str] = _MEMBER | {
     "tool.manage",
     "webhook.manage",
     "dataset.delete",
+    "budget.manage",
 }
-# Such a key can give itself every tool. ``noun.*`` does not mean it: who makes one says so.
-_BY_NAME_ALONE = frozenset({"tool.manage"})
+# Such a key can give itself every tool, or all the money. ``noun.*`` does not mean it: who makes one says so.
+_BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage"})
 
 
 def expand_scopes(scopes: list[str]) -> frozenset[str]:

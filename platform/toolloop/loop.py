@@ -23,11 +23,15 @@ from toolloop.notices import CUT_OFF, FINAL_NOTICE, NO_MORE_CALLS, REPAIR_NOTICE
 from toolloop.output import Output, request_structured
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.purse import Purse, PurseEmpty
 from toolloop.server_tools import ServerTool
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner
 from toolloop.usage import ProfileLookup, Reserve, Spending
+
+BUDGET = "budget_exceeded"
+"""Error code of a run for whose answer its purse had no money."""
 
 
 def run_loop(
@@ -57,6 +61,7 @@ def run_loop(
     usage_metadata: Mapping[str, Any] | None = None,
     server_tools: Sequence[ServerTool] = (),
     profiles: ProfileLookup | None = None,
+    purse: Purse | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
@@ -87,6 +92,7 @@ def run_loop(
         usage_metadata: goes into its events.
         server_tools: what the provider may run itself; a model that has no such tool fails the run.
         profiles: facts about other models that may answer (fallbacks), for their prices; the built-in ones when None.
+        purse: holds back the money of each model call; when there is none left, the run meets the limit "budget".
 
     Yields:
         Events in the order in which things happen, ``RunFinished`` as the last. Failures of the provider or of tools are
@@ -111,8 +117,9 @@ def run_loop(
     profile = profile or profile_for(provider.name, model)
     reporter = UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata)
     spending = Spending(
-        limits, profile, provider=provider.name, model=model, reporter=reporter, profiles=profiles
-    )
+        limits, profile, provider=provider.name, model=model, reporter=reporter, profiles=profiles,
+        purse=purse,
+    )  # fmt: skip
     turns = TurnRunner(
         provider=provider,
         limits=limits,
@@ -120,6 +127,7 @@ def run_loop(
         interrupter=interrupter,
         settle=spending.settle,
         settle_broken=spending.settle_broken,
+        admit=spending.admit,
     )
     calls = CallRunner(
         toolset=toolset,
@@ -226,7 +234,7 @@ class _Run:
                 self.spending.step = self.step
                 try:
                     async with aclosing(
-                        self.turns.run(self.step, request, soft=soft, hard=hard)
+                        self.turns.run(self.step, request, soft=soft, hard=hard, final=final)
                     ) as events:
                         async for event in events:
                             yield event
@@ -238,6 +246,13 @@ class _Run:
                     self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
                     if self.turns.visible:
                         yield StepReset("max_seconds", self.step)
+                    continue
+                except PurseEmpty as empty:
+                    if final:
+                        raise TurnFailed(BUDGET, empty.detail, retryable=empty.retryable) from empty
+                    self._meet("budget", empty.detail)
+                    if self.turns.visible:
+                        yield StepReset("budget", self.step)
                     continue
                 except TurnFailed as failure:
                     if failure.code != ContextTooLong.code or self.turns.visible:

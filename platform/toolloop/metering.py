@@ -28,6 +28,7 @@ class UsageEvent:
         is_lost: the call was billed, but no usable turn came of it.
         is_estimate: the call ended before the provider had counted: what it had not told is an estimate, rather too high.
         metadata: what the application gave to the run for attribution (tenant, user, feature).
+        hold: the money its ``Purse`` held back for the call, which is settled by this.
     """
 
     model: str
@@ -40,6 +41,7 @@ class UsageEvent:
     is_lost: bool = False
     is_estimate: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    hold: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as JSON values, as far as the metadata are."""
@@ -54,6 +56,7 @@ class UsageEvent:
             "is_lost": self.is_lost,
             "is_estimate": self.is_estimate,
             "metadata": dict(self.metadata),
+            "hold": self.hold,
         }
 
 
@@ -131,6 +134,7 @@ class UsageReporter:
         self._failures = 0
         self._error = ""
         self.step = 0
+        self.hold: int | None = None
 
     @property
     def note(self) -> str:
@@ -149,6 +153,8 @@ class UsageReporter:
         broken: Meter | None = None,
     ) -> None:
         """Report one model call; ``turn`` is None when none came of it, ``broken`` its meter when it had no end."""
+        hold = None if is_cached else self.hold
+        self.hold = self.hold if is_cached else None
         if self._hook is None:
             return
         is_lost = turn is None or turn.stop == "error"
@@ -168,6 +174,7 @@ class UsageReporter:
             is_lost=is_lost,
             is_estimate=broken is not None and not broken.is_exact,
             metadata=dict(self._metadata),
+            hold=hold,
         )
         try:
             self._hook(event)

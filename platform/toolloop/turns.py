@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import cast
 
@@ -45,6 +45,8 @@ class TurnRunner:
         settle: told usage and turn of every call that came to its end, also of one that is asked again.
         settle_broken: told of every call that we ended ourselves, because of a stop, the deadline or a reader that went
             away: its request, its meter, and how many characters had come.
+        admit: asked for the money of each call, with the request and whether it is for the final answer; returns the
+            request as it may be made.
 
     Attributes:
         turn: the turn of the current step, once it is complete.
@@ -62,10 +64,11 @@ class TurnRunner:
         interrupter: Interrupter,
         settle: Callable[[Usage, Turn | None], None],
         settle_broken: Callable[[ModelRequest, Meter, int], None],
+        admit: Callable[[ModelRequest, bool], Awaitable[ModelRequest]] | None = None,
     ) -> None:
         self._provider, self._limits, self._journal = provider, limits, journal
         self._interrupter, self._settle = interrupter, settle
-        self._settle_broken = settle_broken
+        self._settle_broken, self._admit = settle_broken, admit
         self._unsettled = False  # A call is under way, and nobody has counted it yet.
         self._error: ProviderError | None = None
         self.visible = False
@@ -84,7 +87,13 @@ class TurnRunner:
         self.partial.clear()
 
     async def run(
-        self, step: int, request: ModelRequest, *, soft: float | None, hard: float | None
+        self,
+        step: int,
+        request: ModelRequest,
+        *,
+        soft: float | None,
+        hard: float | None,
+        final: bool = False,
     ) -> AsyncGenerator[Event, None]:
         """Stream one turn into ``self.turn``.
 
@@ -93,12 +102,14 @@ class TurnRunner:
             request: the model call.
             soft: time of the event loop until which text must come: what has begun by then is most likely the answer.
             hard: time until which the turn must be complete once it has.
+            final: it is the final answer.
 
         Yields:
             The provider's events; ``StepReset`` before streaming anew what was visible already.
 
         Raises:
             Interrupted: stopped, or out of time.
+            PurseEmpty: there is no money for it.
             TurnFailed: no turn will be had.
         """
         await self._journal.turn_started(step)
@@ -106,9 +117,13 @@ class TurnRunner:
         while True:
             self._interrupter.deadline_set(soft)
             self._error, self.visible = None, False
+            admitted = request
+            if self._admit is not None:
+                admit = functools.partial(self._admit, request, final)
+                admitted = await self._interrupter.run(admit)
             self.requests += 1
             meter, streamed = Meter(), 0
-            asked = replace(request, meter=meter)
+            asked = replace(admitted, meter=meter)
             stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(asked))
             try:
                 while (event := await self._advance(stream)) is not None:

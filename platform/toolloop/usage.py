@@ -11,11 +11,10 @@ from toolloop.messages import Message, Turn, Usage, UserMessage
 from toolloop.metering import Meter, UsageReporter
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.purse import FINAL_OUTPUT, LEAST_OUTPUT, Purse, quote_of
 
 _BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
 _TOKENS_PER_MESSAGE = 8
-_LEAST_OUTPUT = 256  # A turn that may write less than this is not worth its input.
-_FINAL_OUTPUT = 1024
 _UNKNOWN_OUTPUT_CAP = 32_768
 CACHED = "cached"
 """``Turn.stop_detail`` of an answer that came out of a response cache and cost nothing."""
@@ -45,6 +44,7 @@ class Spending:
         provider, model: whose profile it is; turns of others (fallbacks) are priced by their own.
         reporter: told of every call that is settled.
         profiles: facts about those others, by provider and bare model; the built-in ones when None.
+        purse: where the money of each call is held back; None for no such place.
 
     Attributes:
         step: the model turn that calls belong to; for reports.
@@ -59,7 +59,9 @@ class Spending:
         model: str = "",
         reporter: UsageReporter | None = None,
         profiles: ProfileLookup | None = None,
+        purse: Purse | None = None,
     ) -> None:
+        self._purse = purse
         self._profiles = profiles or profile_for
         self._limits = limits
         self._profile = profile
@@ -195,19 +197,48 @@ class Spending:
         if (
             limits.max_tokens is not None
             and not final
-            and used + expected + _LEAST_OUTPUT > limits.max_tokens
+            and used + expected + LEAST_OUTPUT > limits.max_tokens
         ):
             detail = f"{used} of {limits.max_tokens} tokens are used; another turn would not fit"
             return Reserve("max_tokens", detail)
         if limits.max_cost_usd is None or self.cost_usd is None:
             return Reserve(max_output_tokens=cap)
         affordable = self._affordable(expected, limits.max_cost_usd - self.cost_usd, final)
-        if affordable < _LEAST_OUTPUT:
+        if affordable < LEAST_OUTPUT:
             detail = f"${self.cost_usd:.4f} of ${limits.max_cost_usd:.4f} are spent; another turn would not fit"
             return Reserve("max_cost_usd", detail)
         if affordable >= (self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP):
             return Reserve(max_output_tokens=cap)
         return Reserve(max_output_tokens=affordable if cap is None else min(cap, affordable))
+
+    async def admit(self, request: ModelRequest, final: bool) -> ModelRequest:
+        """Have the purse hold back the money of a call; what it held for one that cost nothing serves the next.
+
+        Returns:
+            The request, with less output where the money is for less.
+
+        Raises:
+            PurseEmpty: there is none.
+        """
+        if self._purse is None or self._reporter.hold is not None:
+            return request
+        cap = request.max_output_tokens or self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP
+        quote = quote_of(
+            self._profile,
+            provider=self._key[0],
+            model=self._key[1],
+            input_tokens=self.input_tokens(request.system, request.messages, request.tools),
+            most_output=cap,
+            seconds=request.timeout_s,
+            final=final,
+        )
+        if quote is None:
+            return request
+        grant = await self._purse.reserve(quote)
+        self._reporter.hold = grant.hold
+        if grant.max_output_tokens is None:
+            return request
+        return replace(request, max_output_tokens=min(cap, grant.max_output_tokens))
 
     def _affordable(self, expected: int, left_usd: float, final: bool) -> int:
         """Return the output tokens that ``left_usd`` pays for, with the money for a final answer kept back."""
@@ -216,7 +247,7 @@ class Spending:
         output_usd = ((with_output or 0.0) - input_usd) / 1_000_000
         left_usd -= input_usd
         if not final:
-            left_usd -= input_usd + _FINAL_OUTPUT * output_usd
+            left_usd -= input_usd + FINAL_OUTPUT * output_usd
         if output_usd <= 0.0:
             return _UNKNOWN_OUTPUT_CAP if left_usd >= 0 else 0
         # What a turn writes is read again by the final answer: it costs the input price once more.

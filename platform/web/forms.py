@@ -22,6 +22,8 @@ EVENT_NAMES = {
     "approval.needed": "A call waits for approval",
     "ingestion.finished": "A document is ready",
     "ingestion.failed": "A document failed",
+    "budget.warned": "80 % of a budget is spent",
+    "budget.exceeded": "A budget is used up",
     "ping": "Test",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web.views import audit, home, keys, members, models, retention, search, webhooks
+from web.views import audit, budgets, home, keys, members, models, retention, search, webhooks
 
 urlpatterns = [
     path("", home.tenant_home, name="tenant-home"),
@@ -16,6 +16,7 @@ urlpatterns = [
     path("settings/models/", models.models, name="settings-models"),
     path("settings/webhooks/", webhooks.webhooks, name="settings-webhooks"),
     path("settings/webhooks/<int:pk>/", webhooks.webhook, name="settings-webhook"),
+    path("settings/budgets/", budgets.budgets, name="settings-budgets"),
     path("settings/retention/", retention.retention, name="settings-retention"),
     path("settings/audit/", audit.audit, name="settings-audit"),
 ]

@@ -18,6 +18,8 @@ class Event(models.TextChoices):
     APPROVAL_NEEDED = "approval.needed"
     INGESTION_FINISHED = "ingestion.finished"
     INGESTION_FAILED = "ingestion.failed"
+    BUDGET_WARNED = "budget.warned"
+    BUDGET_EXCEEDED = "budget.exceeded"
     PING = "ping"
 
 

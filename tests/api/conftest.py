@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from apps.conversations.services import (
 )
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, toolkit_set
+from budgets.services import budget_set
 from jobs.models import ACTIVE, Job
 from runs.models import PendingDecision, ToolCall
 from tenancy.permissions import KEY_SCOPES
@@ -123,6 +125,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
     def grant() -> int:
         return grant_create(**who, effect="ask", target_kind="tool", target="look").pk
 
+    def budget(period: str) -> int:
+        return budget_set(**who, kind="tenant", amount_usd=Decimal(9), period=period).pk
+
     with tenant_scope(cast.tenant.pk):
         hook = webhook()
         first = collection("Tariffs")
@@ -142,7 +147,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             expires_at=timezone.now(),
         ).pk  # fmt: skip
         source, other = _source(cast), _source(cast, "other")
-        rows["tool-grants"] = grant()
+        rows["tool-grants"], rows["budgets"] = grant(), budget("month")
         rows["toolkits"] = toolkit_set(**who, name="Sums", tools=["calculate"]).pk
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
         return {
@@ -173,6 +178,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             },
             "DELETE /api/v1/tool-sources/{id}/credentials/{credential_pk}": other,
             "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
+            "DELETE /api/v1/budgets/{id}": {"budgets": budget("day")},
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/tool-grants/{id}": {"tool-grants": grant()},
             "DELETE /api/v1/toolkits/{id}": {

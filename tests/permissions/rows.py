@@ -44,6 +44,7 @@ DECISION = {
 CALL = {"pk": "runs.ToolCall"}
 APPROVAL = {"pk": "runs.PendingDecision"}
 WEBHOOK = {"pk": "webhooks.Webhook"}
+BUDGET = {"pk": "budgets.Budget"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
 SOURCE = {"pk": "tools.ToolSource"}
 SOURCE_VERSION = {**SOURCE, "version_pk": "tools.ToolVersion"}
@@ -406,6 +407,9 @@ PORTAL: tuple[Row, ...] = (
         body_ids=404,
     ),
     Row("web:settings-audit", action="audit.read"),
+    Row("web:settings-budgets", action="audit.read"),
+    Row("web:settings-budgets", "POST", "budget.manage", data=_send(action="set", whose="tenant", amount_usd="5", period="day"), ok=302),
+    Row("web:settings-budgets", "POST", "budget.manage", data=_send(action="remove", budget=_pk("budgets.Budget")), ok=302, body_ids=404),
     Row("web:settings-retention", action="tenant.manage"),
     Row("web:settings-retention", "POST", "tenant.manage", data=_send(days="30"), ok=302),
     Row("tools:catalog", action="tool.run"),
@@ -574,6 +578,12 @@ PORTAL: tuple[Row, ...] = (
 API: tuple[Row, ...] = (
     Row("api:me", action="tenant.read"),
     Row("api:members-list", action="member.read"),
+    Row("api:budgets-list", action="audit.read"),
+    Row("api:budgets-list", "POST", "budget.manage", data=_send(kind="member", amount_usd="5"), ok=201),
+    Row("api:budgets-detail", "GET", "audit.read", BUDGET),
+    Row("api:budgets-detail", "DELETE", "budget.manage", BUDGET, ok=204),
+    Row("api:budgets-rules", action="audit.read"),
+    Row("api:budgets-rules", "PUT", "budget.manage", data=_send(refuses_unpriced=True)),
     Row("api:webhooks-list", action="webhook.manage"),
     Row("api:webhooks-list", "POST", "webhook.manage", data=_send(url="https://example.org/hook", events=["run.finished"]), ok=201),
     Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def make_row(model: type[models.Model], tenant: Tenant, person: User, /, **given
     if model._meta.label == "collections.EmbeddingSpace":
         return make_space()
     number = next(_numbers)
+    if model._meta.label == "budgets.Budget":  # one of each kind, subject and period
+        given = {"kind": "key", "subject_id": number, **given}
     values: dict[str, Any] = {}
     for field in model._meta.concrete_fields:
         if field.name in given or field.name == "pk" or field.null:
@@ -79,6 +82,7 @@ def _value(field: Any, number: int) -> Any:
         (ArrayField, []),
         (models.BinaryField, b"x"),
         (models.FloatField, 1.0),
+        (models.DecimalField, Decimal(number)),
         (models.IntegerField, number),
     ):
         if isinstance(field, kind):

@@ -54,6 +54,7 @@ def populate(side: Side, times: int) -> None:
     from apps.collections.models import Collection, Document
     from apps.collections.services import file_write
     from apps.conversations.models import Conversation
+    from budgets.models import Budget
     from runs.models import ChunkRead, ToolCall
 
     owner, tenant = side.user("owner"), side.tenant
@@ -73,6 +74,7 @@ def populate(side: Side, times: int) -> None:
             file_write(
                 tenant=tenant, actor=actor, collection=collection, path=f"{times}/{number}.txt", content=f"{number}\n"
             )  # fmt: skip
+        make_row(Budget, tenant, owner)
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
         make_row(ChunkRead, tenant, owner, user_id=owner.pk)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")

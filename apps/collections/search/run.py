@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from apps.collections.embedding import embedder_for
+from apps.collections.embedding_bill import EmbeddingBill, payer_of
 from apps.collections.ingestion.identifiers import LEXEME_PREFIX, identifier_lexemes
 from apps.collections.lexical import query_term_ids
 from apps.collections.models import Collection, EmbeddingSpace
@@ -110,7 +111,7 @@ def search_run(
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
     with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
-        embedding = _embed_begin(aside, tenant, scope, query) if "vector" in legs else []
+        embedding = _embed_begin(aside, tenant, actor, scope, query) if "vector" in legs else []
         indexes = indexes_for(actor, scope, conditions, as_of)
         terms = _terms(scope, query) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
@@ -222,7 +223,7 @@ class _Embedding:
 
 
 def _embed_begin(
-    aside: Executor, tenant: Tenant, scope: Sequence[Collection], query: str
+    aside: Executor, tenant: Tenant, actor: Actor, scope: Sequence[Collection], query: str
 ) -> list[_Embedding]:
     """Embed the question once per space; beside this thread where large collections need the database meanwhile."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
@@ -232,15 +233,22 @@ def _embed_begin(
     begun: list[_Embedding] = []
     for space, pks in by_space.items():
         try:
-            # Here, not aside: it may read the workspace's key.
-            ask = partial(embedder_for(space, tenant=tenant).embed_query, query)
+            # Here, not aside: it may read the workspace's key, and reserves money.
+            embedder = embedder_for(space, tenant=tenant)
+            bill = EmbeddingBill(embedder, tenant=tenant, payer=payer_of(actor), texts=[query])
+            ask = partial(embedder.embed_query, query)
         except DomainError as error:
             begun.append(_Embedding(space, pks, partial(_raise, error)))
             continue
         if is_worth_it:
             ask = partial(aside.submit(copy_context().run, ask).result)
-        begun.append(_Embedding(space, pks, ask))
+        begun.append(_Embedding(space, pks, partial(_paid, bill, ask)))
     return begun
+
+
+def _paid(bill: EmbeddingBill, ask: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+    with bill:
+        return ask()
 
 
 def _raise(error: DomainError) -> Never:

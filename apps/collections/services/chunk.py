@@ -99,7 +99,11 @@ def _change(
         raise Missing("chunk")
     note = _note(note)
     # The embedder may take seconds or be down: it is asked before anything is locked or changed.
-    made = _make(fresh, wanted["text"]) if wanted.get("text", fresh.text) != fresh.text else None
+    made = (
+        _make(actor, fresh, wanted["text"])
+        if wanted.get("text", fresh.text) != fresh.text
+        else None
+    )
     with transaction.atomic():
         collection = collection_lock(tenant, fresh.collection_id)
         document = document_lock(
@@ -141,7 +145,7 @@ def _change(
     return row
 
 
-def _make(chunk: Chunk, text: str) -> _Made:
+def _make(actor: Actor, chunk: Chunk, text: str) -> _Made:
     draft = Chunk(
         pk=chunk.pk,
         index=chunk.index,
@@ -156,7 +160,7 @@ def _make(chunk: Chunk, text: str) -> _Made:
     indexed = chunk_indexed_text(draft)
     return _Made(
         text,
-        vectors_make(chunk.collection, indexed),
+        vectors_make(actor, chunk.collection, indexed),
         terms.chunk_tokenise(chunk.pk, indexed, chunk.collection.language),
         points_by_rule([draft])[0],
     )

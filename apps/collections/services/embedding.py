@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apps.collections.embedders.registry import parse_embedder
 from apps.collections.embedding import default_setting, embedder_of_setting, setting_of
+from apps.collections.embedding_bill import KIND, EmbeddingBill, payer_of
 from apps.collections.models import Collection, EmbeddingSpace
 from basics.errors import DomainError, Invalid
 from runs.models import UsageRecord
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_TEXTS, MAX_CHARS = 2_048, 400_000
 WAIT_S = 20.0
-USAGE_KIND = "embedding"
 # The local model takes a processor for seconds; one request at a time leaves the others to pages.
 _LOCAL = threading.BoundedSemaphore(1)
 
@@ -63,6 +62,7 @@ def texts_embed(
         Denied: the actor may not search.
         Invalid: the model is not the workspace's, or cannot do these dimensions; too much text.
         EmbeddingError: the embedder could not do its work.
+        BudgetExceeded: there is no money for it.
         DomainError: ``embedder_busy`` with status 429.
     """
     actor.require("search.run")
@@ -73,18 +73,16 @@ def texts_embed(
     setting = _setting(embedder_list(actor=actor), model, dimensions)
     name = parse_embedder(setting)
     embedder = embedder_of_setting(setting, tenant=tenant)
-    with _Turn() if name.provider == "local" else nullcontext():
-        try:
-            vectors = embedder.embed_documents(texts)
-        finally:
-            used = embedder.usage
-            if used.texts or used.requests:
-                UsageRecord.objects.create(
-                    tenant=tenant, user_id=actor.user_id, kind=USAGE_KIND, provider=name.provider,
-                    model=name.model[:120], input_tokens=used.tokens,
-                    cost_usd=0 if name.provider == "local" else None,
-                    attribution={"api_key_id": actor.api_key_id, "texts": used.texts},
-                )  # fmt: skip
+    bill = EmbeddingBill(embedder, tenant=tenant, payer=payer_of(actor), texts=texts)
+    with _Turn() if bill.is_free else bill:
+        vectors = embedder.embed_documents(texts)
+    used = embedder.usage
+    if bill.is_free:
+        UsageRecord.objects.create(
+            tenant=tenant, user_id=actor.user_id, kind=KIND, provider=name.provider,
+            model=name.model[:120], input_tokens=used.tokens, cost_usd=0,
+            attribution={"api_key_id": actor.api_key_id, "texts": used.texts},
+        )  # fmt: skip
     return Embedded(setting, vectors, used.tokens, used.truncated)
 
 

@@ -15,9 +15,10 @@ from apps.conversations.api import StreamingAPIView
 from apps.conversations.openai.follow import Followed, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
+from budgets.ledger import EXCEEDED, BudgetExceeded
 from runs.stream import EVENT_STREAM
 
-_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}  # fmt: skip
+_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}  # fmt: skip
 
 
 class OpenAIView(StreamingAPIView):
@@ -33,6 +34,8 @@ class OpenAIView(StreamingAPIView):
     def failed(self, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed."""
         body = {"code": problem["code"], "message": problem["message"], "details": {}, "request_id": "", "error": problem}  # fmt: skip
+        if problem["code"] == EXCEEDED:
+            return _no_money(Response(body))
         return Response(body, status=503 if problem["type"] == "server_error" else 400)
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -48,7 +51,18 @@ class OpenAIView(StreamingAPIView):
                 "param": place or None,
                 "code": response.data["code"],
             }
-        return response
+        return (
+            _no_money(response)
+            if response.status_code == BudgetExceeded.default_status
+            else response
+        )
+
+
+def _no_money(response: Response) -> Response:
+    """Say that a budget is used up as OpenAI says that an account is: clients of theirs know it, and do not ask again."""
+    response.status_code = 429
+    response["x-should-retry"] = "false"
+    return response
 
 
 def _first_problem(fields: Any) -> tuple[str, str]:

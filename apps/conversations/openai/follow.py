@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
+from budgets.ledger import EXCEEDED
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
@@ -162,6 +163,8 @@ def outcome_read(followed: Followed) -> Outcome:
     if run.status != RunStatus.FAILED or answer.calls:
         return Outcome(answer, None)
     kind = "server_error" if run.is_retryable else "invalid_request_error"
+    if run.error_code == EXCEEDED:
+        kind = "insufficient_quota"
     return Outcome(
         answer,
         {"message": run.error_message, "type": kind, "param": None, "code": run.error_code},

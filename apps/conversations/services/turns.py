@@ -203,6 +203,7 @@ def _run(
     facts = {
         "conversation": conversation.pk,
         "assistant_version": None if version is None else version.pk,
+        "assistant": None if version is None else version.assistant_id,
         "actor": actor_facts(actor),
         "path": CallPath.CHAT,
         "request_id": origin.current().request_id,

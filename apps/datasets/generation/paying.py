@@ -15,6 +15,8 @@ from typing import Any
 
 from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import Failed, Halted, Item, Model, Released, Work
+from budgets.ledger import EXCEEDED, Payer
+from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
 from runs.storable import json_storable
 from runs.usage import usage_columns
@@ -34,7 +36,7 @@ from toolloop.output import output_of
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict
 
-_OF_THE_JOB = {"auth_failed", "quota_exhausted", "model_unavailable", "permission_denied"}
+_OF_THE_JOB = {EXCEEDED, "auth_failed", "quota_exhausted", "model_unavailable", "permission_denied"}
 """Failures that no other item would be spared."""
 MOST_OUTPUT_TOKENS = 4000
 
@@ -190,23 +192,35 @@ async def ask(
         max_tool_output_chars=20_000,
     )
     began = time.monotonic()
-    finished = await loop_ask(
-        provider=model.provider,
-        model=model.bare,
-        profile=model.profile,
-        system=system,
-        history=history,
-        limits=limits,
-        toolset=tools,
-        journal=journal,
-        context=work.context,
-        first_step=len(stored),
-        usage=usage,
-        output=None if form is None else output_of(form),
-        run_blocking=work.blocking,
-        on_usage=journal.used.append,
-        usage_metadata={"run_kind": "dataset", "generation": work.job.pk, "item": item.pk},
-    )
+    payer = Payer(work.actor.tenant_id, work.actor.user_id, work.actor.api_key_id)
+    purse = BudgetPurse(payer, work.in_db)
+    try:
+        finished = await loop_ask(
+            provider=model.provider,
+            model=model.bare,
+            profile=model.profile,
+            system=system,
+            history=history,
+            limits=limits,
+            toolset=tools,
+            journal=journal,
+            context=work.context,
+            first_step=len(stored),
+            usage=usage,
+            output=None if form is None else output_of(form),
+            run_blocking=work.blocking,
+            on_usage=journal.used.append,
+            usage_metadata={
+                "run_kind": "dataset",
+                "generation": work.job.pk,
+                "item": item.pk,
+                "api_key_id": work.actor.api_key_id,
+            },
+            purse=purse,
+        )
+    finally:
+        if purse.is_used:
+            await work.in_db(purse.close)
     _raise_failure(work, item, finished)
     if form is not None and finished.output is None:
         raise Failed(f"The model gave no usable answer to “{stage}”.")

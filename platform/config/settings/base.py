@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "template_partials",
     "jobs",
     "webhooks",
+    "budgets",
     "runs",
     "apps.collections",
     "apps.tools",

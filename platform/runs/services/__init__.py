@@ -10,6 +10,7 @@ from runs.services.completions import (
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
 from runs.services.lifecycle import run_abandon, run_create, run_stop
+from runs.services.metered import usage_record
 from runs.services.recording import AnsweredCall, AnsweredRun, runs_record
 from runs.services.replay import Replay, ReplayRow, run_replay
 
@@ -32,4 +33,5 @@ __all__ = [
     "run_replay",
     "run_stop",
     "runs_record",
+    "usage_record",
 ]

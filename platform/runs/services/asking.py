@@ -16,6 +16,7 @@ from toolloop.metering import UsageHook
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
+from toolloop.purse import Purse
 from toolloop.tools import Toolset
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 
@@ -38,6 +39,7 @@ async def loop_ask(
     run_blocking: BlockingRunner = run_in_thread,
     on_usage: UsageHook | None = None,
     usage_metadata: Mapping[str, Any] | None = None,
+    purse: Purse | None = None,
 ) -> RunFinished:
     """Run the loop and return its last event; see ``toolloop.loop.run_loop`` for the arguments.
 
@@ -63,6 +65,7 @@ async def loop_ask(
         run_blocking=run_blocking,
         on_usage=on_usage,
         usage_metadata=usage_metadata,
+        purse=purse,
     )
     async with aclosing(events) as stream:
         async for event in stream:

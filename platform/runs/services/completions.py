@@ -13,8 +13,11 @@ from typing import Any
 import structlog
 
 from basics.errors import DomainError, Invalid
+from budgets.ledger import EXCEEDED, BudgetExceeded, Payer
+from runs.here import Here
 from runs.models import UsageRecord
 from runs.providers import TenantProvider, provider_for
+from runs.purse import BudgetPurse
 from runs.services.asking import loop_ask
 from runs.usage import LOST, usage_columns
 from tenancy.actors import Actor
@@ -24,6 +27,7 @@ from toolloop.limits import Limits
 from toolloop.messages import Message, Usage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.output import Output, output_of
+from toolloop.purse import Purse
 
 log = structlog.get_logger(__name__)
 
@@ -59,8 +63,10 @@ class CompletionFailed(DomainError):
 
     default_status = 502
 
-    def __init__(self, code: str, message: str, *, is_retryable: bool) -> None:
-        super().__init__(code, message)
+    def __init__(
+        self, code: str, message: str, *, is_retryable: bool, status: int | None = None
+    ) -> None:
+        super().__init__(code, message, status=status)
         self.is_retryable = is_retryable
 
 
@@ -76,6 +82,7 @@ def completion_run(
     limits: Limits = COMPLETION_LIMITS,
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
+    budget_job: int | None = None,
 ) -> Completion:
     """Ask a model once, with the loop's retries, limits and repairs of answers that do not fit.
 
@@ -93,9 +100,10 @@ def completion_run(
         attribution: facts for the bill, such as ``{"document": 5}``.
         check: called every 0.2 s, in this thread; what it raises ends the request and is raised here. It must be quick
             and must not use the database (``JobContext.check``).
+        budget_job: ``jobs.Job`` that the question counts for, where it has a budget of its own (``job_budget_set``).
 
     Raises:
-        CompletionFailed: there is no answer of that form.
+        CompletionFailed: there is no answer of that form; ``budget_exceeded`` when there is no money for it.
         Invalid: ``unknown_model``, or one that is no language model.
         Conflict: ``model_unavailable``.
         RuntimeError: called from an event loop's thread.
@@ -117,18 +125,24 @@ def completion_run(
             **(attribution or {}),
             "purpose": purpose,
             "api_key_id": actor.api_key_id,
+            **({} if budget_job is None else {"budget_job": budget_job}),
         },
         check=check,
     )
     used: list[UsageEvent] = []
+    payer = Payer(tenant.pk, actor.user_id, actor.api_key_id, job_id=budget_job)
+    here = Here()
+    purse = BudgetPurse(payer, here.in_db)
     try:
-        end = asyncio.run(question.ask(used.append))
+        end = here.run(question.ask(used.append, purse))
     finally:
         _record(tenant, actor, purpose, used)
+        purse.close()
     if end.status != "completed":
         raise CompletionFailed(
-            end.error_code or end.status, end.error_message, is_retryable=end.retryable
-        )
+            end.error_code or end.status, end.error_message, is_retryable=end.retryable,
+            status=BudgetExceeded.default_status if end.error_code == EXCEEDED else None,
+        )  # fmt: skip
     if (question.output is not None and end.output is None) or not end.text.strip():
         why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
         raise CompletionFailed(
@@ -162,12 +176,12 @@ class _Question:
     metadata: Mapping[str, Any]
     check: Callable[[], None] | None
 
-    async def ask(self, on_usage: Callable[[UsageEvent], None]) -> RunFinished:
+    async def ask(self, on_usage: Callable[[UsageEvent], None], purse: Purse) -> RunFinished:
         """Return how it ended; raises what ``check`` raised."""
         stop = asyncio.Event()
         watch = asyncio.create_task(self._watch(stop))
         try:
-            end = await self._drive(stop, on_usage)
+            end = await self._drive(stop, on_usage, purse)
         finally:
             watch.cancel()
             (ended,) = await asyncio.gather(watch, return_exceptions=True)
@@ -177,7 +191,7 @@ class _Question:
         return end
 
     async def _drive(
-        self, stop: asyncio.Event, on_usage: Callable[[UsageEvent], None]
+        self, stop: asyncio.Event, on_usage: Callable[[UsageEvent], None], purse: Purse
     ) -> RunFinished:
         return await loop_ask(
             provider=self.provider,
@@ -190,6 +204,7 @@ class _Question:
             stop=stop,
             on_usage=on_usage,
             usage_metadata=self.metadata,
+            purse=purse,
         )
 
     async def _watch(self, stop: asyncio.Event) -> None:

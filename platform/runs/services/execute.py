@@ -14,11 +14,13 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
+from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
 from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
+from runs.purse import BudgetPurse, run_payer
 from runs.recorder import Recorder
 from runs.selectors import transcript_read
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
@@ -128,6 +130,7 @@ async def run_execute(
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
             )
+            purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
                 run_telemetry(),
                 agent_name=run.kind,
@@ -153,6 +156,7 @@ async def run_execute(
                 decisions=start.decisions,
                 on_usage=journal.usage_reported,
                 usage_metadata=attribution_of(run),
+                purse=purse,
             )
             finished = await _record(events, recorder)
             if recorder.error is not None:
@@ -163,6 +167,8 @@ async def run_execute(
                 await _run_park(run, recorder, finished)
             else:
                 await _run_finish(run, recorder, finished, before_finish)
+            if purse.is_used:
+                await ctx.in_db(purse.close)
             return finished
         finally:
             watch.cancel()
@@ -243,6 +249,7 @@ def _run_begin(
 
 
 def _resumed(run: Run) -> _Start:
+    run_holds_release(run.pk)  # Of calls that died with the attempt before.
     turns = []
     for data in RunStep.objects.filter(run=run).order_by("index").values_list("turn", flat=True):
         message = message_from_json(data)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
+from budgets.ledger import BudgetExceeded, budget_require, run_holds_release
 from jobs import registry
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
@@ -24,6 +25,8 @@ from runs.models import (
     ToolCall,
     ToolCallStatus,
 )
+from runs.providers import model_is_free
+from runs.purse import run_payer
 from runs.selectors import transcript_read
 from runs.stopping import stop_topic
 from runs.storable import json_storable
@@ -31,6 +34,7 @@ from runs.transcript import FINISHED
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.errors import ConfigurationError
+from toolloop.models import LOCAL_PROVIDERS
 from toolloop.providers.registry import parse_model
 from webhooks.models import Event
 from webhooks.services import webhook_emit
@@ -53,20 +57,28 @@ def run_create(
 
     Raises:
         Invalid: ``model`` names none.
+        BudgetExceeded: the model may cost money, and there is none left.
     """
     try:
-        parse_model(model)
+        provider, _ = parse_model(model)
     except ConfigurationError as error:
         raise Invalid(
             "unknown_model", error.message, data={"fields": {"model": [error.message]}}
         ) from error
-    run: Run = Run.objects.create(
+    run = Run(
         tenant=tenant,
         user_id=actor.user_id,
         kind=kind,
         model=model,
         request=json_storable(dict(request or {})),
     )
+    if provider not in LOCAL_PROVIDERS:
+        try:
+            budget_require(run_payer(run))
+        except BudgetExceeded:
+            if not model_is_free(tenant, model):
+                raise
+    run.save()
     return run
 
 
@@ -145,6 +157,7 @@ def _abandon(run: Run, code: str, message: str) -> None:
     run.finished_at = timezone.now()
     run.save()
     open_ends_close(run)
+    run_holds_release(run.pk)
     event_append(run, FINISHED, finished_data(run))
     finished_tell(run)
 

@@ -6,7 +6,6 @@ would still do the same. No tool runs in either.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -17,9 +16,12 @@ from typing import Any
 from django.db import transaction
 
 from basics.errors import Conflict
+from budgets.ledger import Payer
+from runs.here import Here
 from runs.journal import call_key
 from runs.models import ACTIVE, Run, RunStep, ToolCall, ToolCallStatus, UsageRecord
 from runs.providers import loop_model, provider_for
+from runs.purse import BudgetPurse
 from runs.selectors import run_get
 from runs.usage import LOST, usage_columns
 from tenancy.actors import Actor
@@ -35,6 +37,7 @@ from toolloop.messages import ToolCall as Call
 from toolloop.metering import UsageEvent
 from toolloop.prompt_templates import CODE_TOOL
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.purse import Purse
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 from toolloop.tools.meta_tools import META_TOOLS
 
@@ -114,11 +117,14 @@ def run_replay(
     used: list[UsageEvent] = []
     with transaction.atomic():
         audit_record(tenant=tenant, actor=actor, action="run.replay", object=run, data={"ask_model": ask_model})  # fmt: skip
-    stage = _Stage(run, turns, calls, toolset)
+    stage = _Stage(run, turns, calls, toolset, actor.api_key_id)
+    here = Here()
+    purse = BudgetPurse(Payer(tenant.pk, actor.user_id, actor.api_key_id), here.in_db)
     try:
-        captured = asyncio.run(stage.play(provider, used))
+        captured = here.run(stage.play(provider, used, purse if ask_model else None))
     finally:
         _record(tenant, actor, run, used)
+        purse.close()
     own = {*META_TOOLS, CODE_TOOL}  # The run's own, made anew for each.
     called = {c.name for c in calls if c.error_code != "unknown_tool"} - own
     missing = sorted(name for name in called if toolset.get(name) is None)
@@ -186,9 +192,14 @@ class _Stage:
     """A recorded run's tools and history, ready to be played."""
 
     def __init__(
-        self, run: Run, turns: Sequence[Turn], calls: Sequence[ToolCall], toolset: Toolset
+        self,
+        run: Run,
+        turns: Sequence[Turn],
+        calls: Sequence[ToolCall],
+        toolset: Toolset,
+        api_key_id: int | None,
     ) -> None:
-        self._run, self._turns = run, turns
+        self._run, self._turns, self._api_key_id = run, turns, api_key_id
         self._by_id: dict[str, list[ToolCall]] = defaultdict(list)
         self._by_arguments: dict[str, list[ToolCall]] = defaultdict(list)
         for row in calls:
@@ -199,7 +210,9 @@ class _Stage:
         gone = [self._stand_in(name) for name in sorted(recorded) if toolset.get(name) is None]
         self._toolset = Toolset([*here, *(tool for tool in gone if tool is not None)])
 
-    async def play(self, provider: Provider, used: list[UsageEvent]) -> _Capture:
+    async def play(
+        self, provider: Provider, used: list[UsageEvent], purse: Purse | None
+    ) -> _Capture:
         """Return what the loop does with the recorded outputs."""
         capture = _Capture()
         profile = None
@@ -218,7 +231,8 @@ class _Stage:
             journal=capture,
             mock_tools=True,
             on_usage=None if isinstance(provider, _Recorded) else used.append,
-            usage_metadata={"replay_of": self._run.pk},
+            usage_metadata={"replay_of": self._run.pk, "api_key_id": self._api_key_id},
+            purse=purse,
         )
         try:
             async with aclosing(events) as stream:

@@ -1,0 +1,16 @@
+from django.apps import AppConfig
+
+
+class BudgetsConfig(AppConfig):
+    name = "budgets"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from budgets import ledger_sql
+        from budgets.services import budgets_sweep
+        from jobs.registry import on_sweep
+        from tenancy.walls import register_function
+
+        for signature, sql in ledger_sql.FUNCTIONS.items():
+            register_function(signature, sql, tables=ledger_sql.TABLES)
+        on_sweep(budgets_sweep)

@@ -1,0 +1,208 @@
+"""Reserve money before a model call; its usage record settles it (``budgets.ledger_sql``)."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from django.db import connection
+
+from basics.errors import DomainError
+from budgets.models import BudgetHold
+
+EXCEEDED = "budget_exceeded"
+_RESERVE = """
+SELECT r.*, set_config('synchronous_commit', 'off', true)
+FROM budget_reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) r
+"""
+_SPENT = """
+SELECT b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd
+FROM budget_spends(%s, %s, %s, %s, %s) AS own
+JOIN budgets_budgetspend s ON s.id = own.spend_id JOIN budgets_budget b ON b.id = s.budget_id
+WHERE s.spent_usd >= b.amount_usd * 0.99 ORDER BY b.id LIMIT 1
+"""
+_OF = {
+    "tenant": "The workspace's budget",
+    "member": "Your budget",
+    "key": "This API key's budget",
+    "assistant": "This assistant's budget",
+    "job": "The budget of this job",
+}
+
+
+class BudgetExceeded(DomainError):
+    """There is no money left for a model call."""
+
+    default_status = 402
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(EXCEEDED, refusal.message, data=refusal.data)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """On whose account a model call goes; every budget that is about any of them must have room.
+
+    Attributes:
+        tenant_id: the workspace.
+        user_id, api_key_id, assistant_id: who and what asked, where known.
+        job_id: ``jobs.Job`` with a budget of its own (``budgets.services.job_budget_set``).
+    """
+
+    tenant_id: int
+    user_id: int | None = None
+    api_key_id: int | None = None
+    assistant_id: int | None = None
+    job_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call may cost.
+
+    Attributes:
+        needed_usd: must be left, or the call is refused.
+        fair_usd: is held for it as long as so much is left.
+        most_usd: is held for it while there is plenty.
+        is_priced: the model's price is known.
+        seconds: after which the hold counts no more, whatever became of the call.
+    """
+
+    needed_usd: float
+    fair_usd: float
+    most_usd: float
+    is_priced: bool
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call may not be made.
+
+    Attributes:
+        why: ``spent``, nothing is left; ``held``, what is left is held for calls under way; ``unpriced``.
+        kind, period, starts_at, amount_usd: of the budget; "" and None for ``unpriced``.
+        left_usd: not spent yet.
+    """
+
+    why: Literal["spent", "held", "unpriced"]
+    kind: str = ""
+    period: str = ""
+    starts_at: datetime.datetime | None = None
+    amount_usd: Decimal | None = None
+    left_usd: Decimal | None = None
+
+    @property
+    def message(self) -> str:
+        """Return what happened and what to do."""
+        if self.why == "unpriced" or self.amount_usd is None or self.left_usd is None:
+            return (
+                "The price of this model is not known, and this workspace uses no such models while it has a budget. "
+                "Choose another model, or ask an owner to state its price under Settings > Models."
+            )
+        whose = (
+            f"{_OF[self.kind]} of {dollars(self.amount_usd)}{_during(self.period, self.starts_at)}"
+        )
+        if self.why == "held":
+            return f"What is left of {whose[0].lower()}{whose[1:]} is held for answers under way. Try again in a minute."
+        raised = "" if self.kind == "job" else " An owner can raise it under Settings > Budgets."
+        if self.left_usd > self.amount_usd / 20:
+            return f"{whose} has {dollars(self.left_usd)} left, which is not enough for this request.{raised}"
+        return f"{whose} is used up.{raised}"
+
+    @property
+    def data(self) -> dict[str, object]:
+        """Return the same for programs."""
+        return {
+            "why": self.why,
+            "kind": self.kind,
+            "period": self.period,
+            "amount_usd": None if self.amount_usd is None else str(self.amount_usd),
+            "left_usd": None if self.left_usd is None else str(max(self.left_usd, Decimal(0))),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What came of asking.
+
+    Attributes:
+        hold_id: goes into the usage record; None where no budget applies.
+        granted_usd: held for the call; what was asked for at most where no budget applies.
+        must_tell: a budget has crossed 80 % or is used up, and nobody was told yet (``budgets_tell``).
+        refusal: None when the call may be made.
+    """
+
+    hold_id: int | None
+    granted_usd: float
+    must_tell: bool = False
+    refusal: Refusal | None = None
+
+
+def budget_reserve(payer: Payer, asked: Asked, *, run_id: int | None = None) -> Reserved:
+    """Hold money for a model call in every budget it counts in, or in none; one statement, outside of transactions."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RESERVE,
+            [
+                payer.tenant_id,
+                payer.user_id,
+                payer.api_key_id,
+                payer.assistant_id,
+                payer.job_id,
+                run_id,
+                Decimal(f"{asked.needed_usd:.8f}"),
+                Decimal(f"{asked.fair_usd:.8f}"),
+                Decimal(f"{asked.most_usd:.8f}"),
+                asked.is_priced,
+                asked.seconds,
+            ],
+        )
+        hold, granted, must_tell, why, kind, period, starts_at, amount, left, _ = cursor.fetchone()
+    refusal = Refusal(why, kind or "", period or "", starts_at, amount, left) if why else None
+    return Reserved(hold, float(granted), must_tell, refusal)
+
+
+def budget_require(payer: Payer) -> None:
+    """Refuse what would begin although nothing is left for it; one statement, reserves nothing.
+
+    Raises:
+        BudgetExceeded: a budget is spent to the last hundredth.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _SPENT,
+            [payer.tenant_id, payer.user_id, payer.api_key_id, payer.assistant_id, payer.job_id],
+        )
+        row = cursor.fetchone()
+    if row is not None:
+        raise BudgetExceeded(Refusal("spent", *row))
+
+
+def holds_release(*holds: int) -> None:
+    """Give back what was held for calls that cost nothing; harmless for holds that are settled."""
+    if holds:
+        BudgetHold.objects.filter(pk__in=holds).delete()
+
+
+def run_holds_release(run_id: int) -> None:
+    """Give back what an ended or interrupted run still holds."""
+    BudgetHold.objects.filter(run_id=run_id).delete()
+
+
+def dollars(amount: Decimal) -> str:
+    """Write an amount as people do: ``$20``, ``$1,250.50``, ``$0.0042``."""
+    places = (
+        0 if amount == amount.to_integral_value() else 2 if abs(amount) >= Decimal("0.01") else 4
+    )
+    return f"${amount:,.{places}f}"
+
+
+def _during(period: str, starts_at: datetime.datetime | None) -> str:
+    if starts_at is None or period == "total":
+        return ""
+    day = starts_at.astimezone(datetime.UTC)
+    return f" for {day:%B}" if period == "month" else f" for {day.day} {day:%B}"

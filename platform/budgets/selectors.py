@@ -1,0 +1,160 @@
+"""What a workspace has budgeted, and how much of it is spent and held."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils import timezone
+
+from budgets.ledger import dollars
+from budgets.models import Budget, BudgetHold, BudgetRules, BudgetSpend
+from tenancy.actors import Actor
+from tenancy.models import ApiKey, User
+
+_EACH = {"tenant": "The whole workspace", "member": "Each member", "key": "Each API key", "assistant": "Each assistant"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetShown:
+    """One budget as it stands now.
+
+    Attributes:
+        whose: in words.
+        spent_usd, held_usd: of the one who spent most, where it is that of each.
+        by: who that is; "" where the budget is about one only.
+        starts_at: of the present period; None before anything was spent in it.
+    """
+
+    row: Budget
+    whose: str
+    spent_usd: Decimal
+    held_usd: Decimal
+    by: str
+    starts_at: datetime.datetime | None
+
+    @property
+    def percent(self) -> int:
+        """Return the spent share, 0 to 100."""
+        if not self.row.amount_usd:
+            return 100
+        return min(100, int(self.spent_usd * 100 / self.row.amount_usd))
+
+    @property
+    def state(self) -> str:
+        """Return ``ok``, ``warned`` from 80 % on, or ``exceeded``."""
+        if self.spent_usd >= self.row.amount_usd:
+            return "exceeded"
+        return "warned" if self.spent_usd * 10 >= self.row.amount_usd * 8 else "ok"
+
+    @property
+    def left_usd(self) -> Decimal:
+        """Return what is not spent."""
+        return max(Decimal(0), self.row.amount_usd - self.spent_usd)
+
+    @property
+    def amount(self) -> str:
+        """Return the amount as people write it."""
+        return dollars(self.row.amount_usd)
+
+    @property
+    def spent(self) -> str:
+        """Return what is spent as people write it."""
+        return dollars(self.spent_usd)
+
+    @property
+    def held(self) -> str:
+        """Return what is held as people write it."""
+        return dollars(self.held_usd)
+
+
+def budget_list(*, actor: Actor, kind: str = "") -> list[BudgetShown]:
+    """Return the budgets with what is spent, in a constant number of queries; those of jobs only when asked for.
+
+    Raises:
+        Denied: without the right ``audit.read``.
+    """
+    _read_require(actor)
+    rows = Budget.objects.visible_to(actor)
+    rows = rows.filter(kind=kind) if kind else rows.exclude(kind="job")
+    return _shown(actor, list(rows.order_by("-kind", "subject_id", "period", "pk")))
+
+
+def budget_get(*, actor: Actor, pk: int) -> BudgetShown | None:
+    """Return one budget, None when it is not there. Raises Denied."""
+    _read_require(actor)
+    found = _shown(actor, list(Budget.objects.visible_to(actor).filter(pk=pk)))
+    return found[0] if found else None
+
+
+def refuses_unpriced(*, actor: Actor) -> bool:
+    """Tell whether models without a known price are refused while a budget applies."""
+    rules = BudgetRules.objects.visible_to(actor)
+    return bool(rules.values_list("refuses_unpriced", flat=True).first())
+
+
+def _read_require(actor: Actor) -> None:
+    if not actor.can("budget.manage"):  # Who may set them may read them.
+        actor.require("audit.read")
+
+
+def period_begun(period: str, now: datetime.datetime) -> datetime.datetime | None:
+    """Return when the present period began, in UTC; None for ``total``."""
+    day = now.astimezone(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return {"day": day, "month": day.replace(day=1)}.get(period)
+
+
+def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:
+    now = timezone.now()
+    top: dict[int, BudgetSpend] = {}
+    for spend in BudgetSpend.objects.visible_to(actor).filter(budget__in=rows).order_by("spent_usd"):  # fmt: skip
+        top_of = next(row for row in rows if row.pk == spend.budget_id)
+        if spend.starts_at == (period_begun(top_of.period, now) or spend.starts_at):
+            top[spend.budget_id] = spend
+    held: dict[int, Decimal] = {}
+    for hold in BudgetHold.objects.visible_to(actor).filter(expires_at__gt=now) if top else ():
+        for pk in hold.spends:
+            held[pk] = held.get(pk, Decimal(0)) + hold.amount_usd
+    names = _names(actor, rows, top)
+    shown = []
+    for row in rows:
+        now_spent = top.get(row.pk)
+        is_each = row.kind != "tenant" and row.subject_id is None
+        shown.append(
+            BudgetShown(
+                row,
+                _EACH[row.kind] if row.subject_id is None else names[row.kind, row.subject_id],
+                Decimal(0) if now_spent is None else now_spent.spent_usd,
+                Decimal(0) if now_spent is None else held.get(now_spent.pk, Decimal(0)),
+                names[row.kind, now_spent.subject_id] if is_each and now_spent is not None else "",
+                None if now_spent is None else now_spent.starts_at,
+            )
+        )
+    return shown
+
+
+def _names(
+    actor: Actor, rows: list[Budget], top: dict[int, BudgetSpend]
+) -> dict[tuple[str, int], str]:
+    """Return in words whom budgets are about."""
+    wanted = {(row.kind, pk) for row in rows if row.kind != "tenant" for pk in _subjects(row, top)}
+    people = {pk for kind, pk in wanted if kind == "member"}
+    keys = {pk for kind, pk in wanted if kind == "key"}
+    members = User.objects.filter(pk__in=people, memberships__tenant_id=actor.tenant_id)
+    person = {user.pk: str(user) for user in members} if people else {}
+    named = dict(ApiKey.objects.visible_to(actor).filter(pk__in=keys).values_list("pk", "name")) if keys else {}  # fmt: skip
+    found = {}
+    for kind, pk in wanted:
+        if kind == "member":
+            found[kind, pk] = person.get(pk, "Somebody who has left")
+        elif kind == "key":
+            found[kind, pk] = f"The key “{named.get(pk, pk)}”"
+        else:
+            found[kind, pk] = f"{kind.capitalize()} {pk}"
+    return found
+
+
+def _subjects(row: Budget, top: dict[int, BudgetSpend]) -> list[int]:
+    spend = top.get(row.pk)
+    return [pk for pk in (row.subject_id, spend and spend.subject_id) if pk]

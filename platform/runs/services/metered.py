@@ -1,0 +1,68 @@
+"""Pay for requests to models that no loop makes, such as embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from budgets.ledger import Payer, holds_release
+from budgets.services import budgets_tell
+from runs.models import UsageRecord
+from runs.purse import quote_hold
+from tenancy.models import Tenant
+from toolloop.messages import Usage
+from toolloop.providers.profiles import Prices, Profile
+from toolloop.purse import charged_usd, quote_of
+
+
+def usage_record(
+    *,
+    tenant: Tenant,
+    payer: Payer,
+    kind: str,
+    provider: str,
+    model: str,
+    input_price: float | None,
+    input_tokens: int,
+    seconds: float,
+) -> Callable[[int], None]:
+    """Hold the money of a request that reads tokens and writes none; outside of transactions.
+
+    Args:
+        kind: what it is for; becomes ``UsageRecord.kind``.
+        input_price: USD per million tokens, None when it is not known.
+        input_tokens: by an estimate that is rather too high.
+        seconds: it takes at most.
+
+    Returns:
+        What must be called with the tokens that were read when it has ended: it records them. 0 gives the money back.
+
+    Raises:
+        BudgetExceeded: there is none.
+    """
+    prices = () if input_price is None else (Prices(input_price, 0.0),)
+    profile = Profile(prices=prices)
+    quote = quote_of(
+        profile, provider=provider, model=model, input_tokens=input_tokens, most_output=0, seconds=seconds,
+    )  # fmt: skip
+    hold = quote_hold(payer, quote)
+
+    def record(tokens: int) -> None:
+        if not tokens:
+            holds_release(*([] if hold is None else [hold]))
+            return
+        usage = Usage(input_total=tokens, requests=1)
+        cost = profile.cost_usd(usage)
+        UsageRecord.objects.create(
+            tenant=tenant, user_id=payer.user_id, kind=kind, provider=provider, model=model[:120],
+            input_tokens=tokens, cost_usd=None if cost is None else f"{cost:.8f}",
+            charged_usd=f"{charged_usd(usage, cost):.8f}", hold_id=hold,
+            attribution={
+                "api_key_id": payer.api_key_id,
+                **({} if payer.job_id is None else {"budget_job": payer.job_id}),
+                **({} if payer.assistant_id is None else {"assistant": payer.assistant_id}),
+            },
+        )  # fmt: skip
+        if hold is not None:
+            budgets_tell(tenant.pk)
+
+    return record
