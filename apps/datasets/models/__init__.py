@@ -1,5 +1,14 @@
 """Datasets, their rows and versions, and the jobs that generate them."""
 
+from apps.datasets.models.curation import (
+    WORK_ACTIVE,
+    Acceptance,
+    DatasetCheck,
+    DatasetExport,
+    DatasetImport,
+    Work,
+    WorkStatus,
+)
 from apps.datasets.models.dataset import (
     Dataset,
     DatasetRow,
@@ -26,7 +35,12 @@ from apps.datasets.models.generation import (
 __all__ = [
     "ITEM_OPEN",
     "JOB_ACTIVE",
+    "WORK_ACTIVE",
+    "Acceptance",
     "Dataset",
+    "DatasetCheck",
+    "DatasetExport",
+    "DatasetImport",
     "DatasetRow",
     "DatasetVersion",
     "Difficulty",
@@ -42,4 +56,6 @@ __all__ = [
     "RowStatus",
     "Split",
     "VersionRow",
+    "Work",
+    "WorkStatus",
 ]

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from runs.models import Run
-from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 
 
@@ -215,7 +215,7 @@ class VersionRow(TenantModel):
 
     version = TenantForeignKey(DatasetVersion, related_name="members", db_index=False)
     position = models.PositiveIntegerField()
-    content = TenantForeignKey(RowContent, db_on_delete=RESTRICT, related_name="+")
+    content = TenantForeignKey(RowContent, related_name="+")
     row_ref = models.BigIntegerField(
         help_text="Id of the row it was made of; differences between versions go by it."
     )

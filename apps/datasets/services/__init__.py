@@ -1,16 +1,34 @@
 """Writes of datasets."""
 
+from apps.datasets.services.collected import Collected, rows_collect, turns_collect
 from apps.datasets.services.datasets import dataset_create, dataset_delete, dataset_update
+from apps.datasets.services.reviews import row_review
 from apps.datasets.services.rows import NewRow, RowsAdded, row_update, rows_add
 from apps.datasets.services.versions import version_create
+from apps.datasets.services.work import (
+    check_start,
+    export_start,
+    finding_accept,
+    import_start,
+    work_cancel,
+)
 
 __all__ = [
+    "Collected",
     "NewRow",
     "RowsAdded",
+    "check_start",
     "dataset_create",
     "dataset_delete",
     "dataset_update",
+    "export_start",
+    "finding_accept",
+    "import_start",
+    "row_review",
     "row_update",
     "rows_add",
+    "rows_collect",
+    "turns_collect",
     "version_create",
+    "work_cancel",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
+from apps.datasets.files import dataset_files_remove
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob
 from basics.errors import Conflict, Invalid
 from tenancy.actors import Actor
@@ -85,6 +87,7 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset) -> None:
         if GenerationJob.objects.filter(dataset=row, state__in=JOB_ACTIVE).exists():
             raise Conflict("dataset_busy", "Rows are being generated; stop the job first.")
         audit_record(tenant=tenant, actor=actor, action="dataset.delete", object=row)
+        transaction.on_commit(partial(dataset_files_remove, tenant.pk, row.pk))
         row.delete()
 
 

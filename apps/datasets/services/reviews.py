@@ -1,0 +1,89 @@
+"""Decide about rows: approve, reject, send back; with the two-person rule where the dataset has it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.datasets.models import DatasetRow, RowReview, RowStatus
+from basics.errors import Conflict, Denied, Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+MAX_NOTE = 2_000
+NEEDED = 2
+
+
+def row_review(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    row: DatasetRow,
+    verdict: str,
+    content_hash: str,
+    note: str = "",
+) -> DatasetRow:
+    """Record what a person says about a row, and approve or reject it when that is enough.
+
+    With the two-person rule a row is approved when two people have approved its present content; an edit starts over.
+
+    Args:
+        verdict: ``approve`` or ``reject``.
+        content_hash: of the content that the person saw.
+
+    Raises:
+        Denied: the actor stands for no person.
+        Conflict: ``row_changed``, the row has other content by now.
+        Invalid: an unknown verdict, or a rejection without a reason.
+    """
+    actor.require("dataset.write")
+    if actor.user_id is None:
+        raise Denied("person_needed", "A row is judged by a person: use a key that acts for one.")
+    if verdict not in RowReview.Verdict.values:
+        raise Invalid("verdict_unknown", "A row is approved or rejected.")
+    note = note.strip()[:MAX_NOTE]
+    if verdict == RowReview.Verdict.REJECT and not note:
+        message = "Say why the row is rejected."
+        raise Invalid("note_empty", message, data={"fields": {"note": [message]}})
+    with transaction.atomic():
+        locked: DatasetRow | None = (
+            DatasetRow.objects.visible_to(actor)
+            .select_for_update(of=("self",))
+            .select_related("dataset")
+            .filter(pk=row.pk)
+            .first()
+        )
+        if locked is None:
+            raise Missing("row")
+        if locked.content_hash != content_hash:
+            raise Conflict("row_changed", "Somebody changed this row meanwhile. Look at it again.")
+        RowReview.objects.create(
+            tenant=tenant,
+            row=locked,
+            user_id=actor.user_id,
+            verdict=verdict,
+            note=note,
+            content_hash=content_hash,
+        )
+        locked.status = _status(locked, verdict)
+        locked.save(update_fields=["status", "updated_at"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="dataset_row.review",
+            object=locked,
+            data={"verdict": verdict, "status": locked.status, "content": content_hash},
+        )
+    return locked
+
+
+def _status(row: DatasetRow, verdict: str) -> str:
+    if verdict == RowReview.Verdict.REJECT:
+        return RowStatus.REJECTED.value
+    if not row.dataset.needs_two_people:
+        return RowStatus.APPROVED.value
+    latest: dict[int | None, str] = {}
+    said = RowReview.objects.filter(row=row, content_hash=row.content_hash).order_by("pk")
+    latest.update(said.values_list("user_id", "verdict"))
+    approving = sum(1 for found in latest.values() if found == RowReview.Verdict.APPROVE)
+    return RowStatus.APPROVED.value if approving >= NEEDED else RowStatus.REVIEW.value

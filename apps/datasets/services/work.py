@@ -1,0 +1,263 @@
+"""Start work on a dataset: imports, exports, checks. Jobs do it; ``apps.datasets.curation_jobs`` says how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.collections.files import file_receive
+from apps.datasets import files
+from apps.datasets.curation.splits import SHARES, divide
+from apps.datasets.formats import format_get
+from apps.datasets.models import (
+    WORK_ACTIVE,
+    Acceptance,
+    Dataset,
+    DatasetCheck,
+    DatasetExport,
+    DatasetImport,
+    DatasetVersion,
+    Split,
+    Work,
+    WorkStatus,
+)
+from basics.errors import Conflict, Denied, Invalid
+from jobs.models import Job
+from jobs.services import job_cancel, job_enqueue
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+W = TypeVar("W", bound=Work)
+MAX_NOTE = 300
+
+
+def dataset_topic(dataset_id: int) -> str:
+    """Return the channel that is told when work on a dataset moves."""
+    return f"dataset:{dataset_id}"
+
+
+def export_start(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    version: DatasetVersion,
+    form: str,
+    split: str = "",
+) -> DatasetExport:
+    """Start writing a version as a file.
+
+    Args:
+        form: a name of ``apps.datasets.formats.FORMATS``.
+        split: only these rows; all with "".
+
+    Raises:
+        Invalid: an unknown split, or a format that is unknown or only read.
+    """
+    actor.require("dataset.write")
+    if not format_get(form).is_export:
+        raise _wrong("format", "This format is only read. Choose another one.")
+    if split not in ("", *Split.values):
+        raise _wrong("split", f"“{split[:40]}” is no split: {', '.join(Split.values)}.")
+    with transaction.atomic():
+        row: DatasetExport = DatasetExport.objects.create(
+            tenant=tenant,
+            dataset=dataset,
+            version=version,
+            format=form,
+            split=split,
+            created_by_id=actor.user_id,
+        )
+        return _begin(tenant, actor, row, "datasets.export_run", dataset, format=form, version=version.number)  # fmt: skip
+
+
+def import_start(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    form: str,
+    name: str,
+    chunks: Iterable[bytes],
+    is_trial: bool = False,
+) -> DatasetImport:
+    """Take a file and start reading its rows.
+
+    Args:
+        name: of the file, to show.
+        chunks: its bytes in pieces.
+        is_trial: read it all and report, but add nothing.
+
+    Raises:
+        Invalid: an unknown format, or a file that is too large.
+    """
+    actor.require("dataset.write")
+    format_get(form)
+    received = file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
+    try:
+        with transaction.atomic():
+            row: DatasetImport = DatasetImport.objects.create(
+                tenant=tenant,
+                dataset=dataset,
+                format=form,
+                name=(PurePath(name.replace("\\", "/")).name or "file")[:255],
+                is_trial=is_trial,
+                created_by_id=actor.user_id,
+            )
+            row.file = files.dataset_file_key(tenant.pk, dataset.pk, f"import-{row.pk}")
+            row.save(update_fields=["file"])
+            files.dataset_file_place(received, row.file)
+            return _begin(tenant, actor, row, "datasets.import_run", dataset, format=form, name=row.name)  # fmt: skip
+    finally:
+        received.discard()
+
+
+def check_start(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    kind: str,
+    shares: Mapping[str, float] | None = None,
+    seed: int = 0,
+    with_meaning: bool = False,
+) -> DatasetCheck:
+    """Start a look over all rows of a dataset, or their division into splits.
+
+    Args:
+        kind: of ``DatasetCheck.Kind``.
+        shares: for ``splits``: split to its share of the rows.
+        seed: for ``splits``: the same seed divides the same rows in the same way.
+        with_meaning: for ``duplicates``: compare questions by their embeddings too.
+
+    Raises:
+        Invalid: an unknown kind, or shares that do not sum to 1.
+        Conflict: a check of this kind is under way.
+    """
+    actor.require("dataset.write")
+    if kind not in DatasetCheck.Kind.values:
+        raise _wrong("kind", f"There is no check “{kind[:40]}”: {', '.join(DatasetCheck.Kind.values)}.")  # fmt: skip
+    options: dict[str, object] = {}
+    if kind == DatasetCheck.Kind.SPLITS:
+        chosen = dict(SHARES if shares is None else shares)
+        if set(chosen) - set(Split.values):
+            raise _wrong("shares", f"A split is one of {', '.join(Split.values)}.")
+        divide([], chosen)
+        options = {"shares": chosen, "seed": seed}
+    elif kind == DatasetCheck.Kind.DUPLICATES:
+        options = {"with_meaning": with_meaning}
+    with transaction.atomic():
+        Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
+        if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
+            raise Conflict("check_active", "This check is under way already.")
+        row: DatasetCheck = DatasetCheck.objects.create(
+            tenant=tenant, dataset=dataset, kind=kind, options=options, created_by_id=actor.user_id
+        )
+        return _begin(tenant, actor, row, "datasets.check_run", dataset, check=kind)
+
+
+def work_cancel(*, tenant: Tenant, actor: Actor, work: Work, dataset: Dataset) -> None:
+    """Stop an import, export or check: at once while it waits, soon while it runs. What an import added stays.
+
+    Raises:
+        Conflict: it has ended already.
+    """
+    actor.require("dataset.write")
+    with transaction.atomic():
+        locked = (
+            type(work).objects.visible_to(actor).select_for_update(of=("self",)).get(pk=work.pk)
+        )
+        job = Job.objects.filter(tenant=tenant, pk=locked.job_id or 0).first()
+        if not locked.is_active or job is None:
+            raise Conflict("work_ended", "This has ended already.")
+        job_cancel(tenant=tenant, actor=actor, job=job)
+        audit_record(tenant=tenant, actor=actor, action=f"{_noun(work)}.cancel", object=dataset, data={"id": work.pk})  # fmt: skip
+
+
+def finding_accept(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    export: DatasetExport,
+    fingerprints: Sequence[str],
+    note: str,
+) -> list[Acceptance]:
+    """Let findings of a blocked export pass, for this and later exports of the dataset.
+
+    Raises:
+        Denied: the actor stands for no person.
+        Invalid: no reason is given, nothing is chosen, or the export has no such finding.
+    """
+    actor.require("dataset.write")
+    if actor.user_id is None:
+        raise Denied("person_needed", "A person decides what may leave: use a key that acts for one.")  # fmt: skip
+    note = note.strip()[:MAX_NOTE]
+    if not note:
+        raise _wrong("note", "Say why this may leave the workspace.")
+    known = {found["fingerprint"]: found for found in export.findings}
+    chosen = list(dict.fromkeys(fingerprints))
+    if not chosen or set(chosen) - set(known):
+        raise _wrong("findings", "Choose findings of this export.")
+    with transaction.atomic():
+        rows = [
+            Acceptance(
+                tenant=tenant,
+                dataset=dataset,
+                fingerprint=name,
+                kind=known[name]["kind"],
+                shown=known[name]["shown"][:200],
+                note=note,
+                user_id=actor.user_id,
+            )
+            for name in chosen
+        ]
+        Acceptance.objects.bulk_create(rows, ignore_conflicts=True)
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="dataset.finding_accept",
+            object=dataset,
+            data={
+                "export": export.pk,
+                "findings": [{"kind": row.kind, "shown": row.shown} for row in rows][:100],
+                "count": len(rows),
+                "note": note,
+            },
+        )
+    return rows
+
+
+def work_ended(model: type[Work], pk: int, job: Job, *, is_cancelled: bool) -> None:
+    """End work together with its job that did not succeed, in that job's transaction."""
+    model.objects.filter(pk=pk, job_id=job.pk, status__in=WORK_ACTIVE).update(
+        status=WorkStatus.CANCELLED if is_cancelled else WorkStatus.FAILED,
+        error_code=job.error_code,
+        error_message=job.error_message,
+        finished_at=timezone.now(),
+    )
+
+
+def _begin(
+    tenant: Tenant, actor: Actor, row: W, kind: str, dataset: Dataset, **facts: str | int
+) -> W:
+    row.job = job_enqueue(
+        tenant=tenant, actor=actor, kind=kind, payload={"pk": row.pk}, topic=dataset_topic(dataset.pk)
+    )  # fmt: skip
+    row.save(update_fields=["job"])
+    audit_record(tenant=tenant, actor=actor, action=f"{_noun(row)}.start", object=dataset, data={"id": row.pk, **facts})  # fmt: skip
+    return row
+
+
+def _noun(work: Work) -> str:
+    return {DatasetExport: "dataset_export", DatasetImport: "dataset_import", DatasetCheck: "dataset_check"}[type(work)]  # fmt: skip
+
+
+def _wrong(field: str, message: str) -> Invalid:
+    return Invalid(f"{field}_wrong", message, data={"fields": {field: [message]}})
