@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import Message, Turn
@@ -110,6 +111,9 @@ class TurnOutput(serializers.Serializer[Turn]):
     assistant_version = serializers.IntegerField(source="assistant_version.number", default=None, allow_null=True, help_text="Number of the version of the conversation's assistant that answers; null for the model alone.")  # fmt: skip
     question = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
+    output = serializers.SerializerMethodField(help_text="The answer as the assistant's output format has it; null for text.")  # fmt: skip
+    problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")  # fmt: skip
+    unsupported = serializers.SerializerMethodField(help_text="Sentences of the answer that no source says: [start, end] in characters.")  # fmt: skip
     citations = CitationOutput(many=True)
     removed_citations = serializers.IntegerField(
         source="removed_markers", help_text="Markers that named no retrieved passage."
@@ -126,6 +130,20 @@ class TurnOutput(serializers.Serializer[Turn]):
 
     def get_answer(self, turn: Turn) -> str:
         return _said(turn, Message.Author.ASSISTANT)
+
+    @extend_schema_field(serializers.JSONField(allow_null=True))
+    def get_output(self, turn: Turn) -> Any:
+        return getattr(_answer(turn), "data", None)
+
+    def get_problem(self, turn: Turn) -> str:
+        return str(getattr(_answer(turn), "problem", ""))
+
+    def get_unsupported(self, turn: Turn) -> list[list[int]]:
+        return list(getattr(_answer(turn), "unsupported", ()))
+
+
+def _answer(turn: Turn) -> Message | None:
+    return next((m for m in turn.messages.all() if m.author == Message.Author.ASSISTANT), None)
 
 
 def _said(turn: Turn, author: str) -> str:

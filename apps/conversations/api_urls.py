@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api, assistant_api, branch_api
+from apps.conversations import api, assistant_api, branch_api, trace_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.responses_api import ResponsesView, ResponseView
@@ -33,6 +33,7 @@ urlpatterns = [
     ),
     path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
+    path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),
     path("runs/<int:pk>/decisions", api.DecisionsView.as_view(), name="decisions-list"),
     path(

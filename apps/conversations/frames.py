@@ -144,7 +144,7 @@ class LiveAnswer:
         """Return every piece of the finished answer, from its stored rows."""
         target = self._target
         self._view = await sync_to_async(_stored_view)(target)
-        self._footer, self._cards, self._sources = "", {}, []
+        self._footer, self._cards, self._sources, self._plan = "", {}, [], None
         return self._pieces(self._view.blocks, all_blocks=True)
 
     def _text(self) -> tuple[list[Block], list[CitationCard]]:
@@ -164,7 +164,7 @@ class LiveAnswer:
         pieces = []
         if view.plan != self._plan:
             plan = render_to_string("conversations/_plan.html", context)
-            pieces.append(_partial(f"#r{run_id}-plan", "innerHTML", plan))
+            pieces.append(_partial(f"#r{run_id}-plan", "blocks", plan))
         self._plan = view.plan
         cards = [card for card in view.tool_cards if self._cards.get(card.index) != card]
         if cards:

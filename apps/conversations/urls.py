@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import branch_views, views
+from apps.conversations import branch_views, trace_views, views
 
 app_name = "conversations"
 urlpatterns = [
@@ -25,6 +25,7 @@ urlpatterns = [
     path("<int:pk>/turns/<int:turn_pk>/choose/", branch_views.turn_choose, name="turn-choose"),
     path("<int:pk>/turns/<int:turn_pk>/fork/", branch_views.turn_fork, name="turn-fork"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
+    path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
     path(
         "<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/",

@@ -9,3 +9,22 @@ document.addEventListener("click", (e) => {
   box.focus();
   if (!typed) form.requestSubmit(); // a draft is not sent along unasked
 });
+
+// The side panel shows the sources or the trace of one answer.
+const refs = document.getElementById("refs");
+function pane(id) {
+  for (const button of refs.querySelectorAll("[data-pane]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.pane === id));
+    document.getElementById(button.dataset.pane).hidden = button.dataset.pane !== id;
+  }
+}
+if (refs) {
+  document.addEventListener("click", (e) => {
+    const tab = e.target.closest("[data-pane]");
+    if (tab) return pane(tab.dataset.pane);
+    if (e.target.closest("[data-show-trace]")) {
+      pane("refs-trace");
+      if (getComputedStyle(refs).display === "none") refs.showPopover();
+    } else if (e.target.closest("[data-show-sources], button.cite[data-cite]")) pane("refs-list");
+  }, true); // before the panel is opened at a source
+}

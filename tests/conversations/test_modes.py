@@ -15,6 +15,8 @@ from django.urls import reverse
 from apps.conversations import selectors, services
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Message, Turn
+from apps.conversations.traces import trace_get
+from basics.errors import Missing
 from runs.models import RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -213,3 +215,44 @@ async def test_extractive_model_plans_by_rule_and_says_so(
     assert [step.status for step in view.plan.steps] == ["ok"]
     assert "No language model" in view.problem
     assert view.citations
+
+
+async def test_trace_tells_how_the_answer_came_about(
+    cast: Cast,
+    client: Client,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    turn = await sync_to_async(asked)(cast, mode="quick")
+    mark = f"[c{library.chunks[1].pk}]"
+    await answer(turn, lane_threads, written, [says(""), says(f"It is 30 days {mark}.")])
+    second = await sync_to_async(follow)(cast, turn, "And then?")
+    script = [says("What follows the notice period?"), says(f"The first {mark} [c99999999].")]
+    await answer(second, lane_threads, written, script)
+    trace = await sync_to_async(trace_of)(cast, second, "member")
+    assert (trace["question"], trace["searched_for"]) == (
+        "And then?",
+        "What follows the notice period?",
+    )
+    assert (trace["status"], trace["removed_citations"], trace["plan"]) == ("completed", 1, None)
+    first, last = trace["steps"]
+    assert [first["stop"], last["stop"]] == ["tools", "end"]
+    assert first["input_tokens"] == 10
+    (search,) = first["calls"]
+    assert [hit["citation"] for hit in search["results"]] == [None, 1, None]
+    assert [hit["rank"] for hit in search["results"]] == [1, 2, 3]
+    assert "text" not in search["results"][0]
+    assert (await sync_to_async(trace_of)(cast, turn, "member"))["steps"][0]["is_by_rule"]
+    with pytest.raises(Missing):
+        await sync_to_async(trace_of)(cast, second, "owner")
+    await sync_to_async(client.force_login)(cast.member.user)
+    where = [cast.tenant.slug, second.conversation_id, second.run_id]
+    page = await sync_to_async(client.get)(reverse("conversations:run-trace", args=where))
+    assert "What follows the notice period?" in page.content.decode()
+
+
+def trace_of(cast: Cast, turn: Turn, role: str) -> dict[str, Any]:
+    with tenant_scope(cast.tenant.pk):
+        return trace_get(actor=cast.actor(role), run_pk=turn.run_id)

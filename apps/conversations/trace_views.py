@@ -1,0 +1,21 @@
+"""The page's view of a trace."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from apps.conversations import selectors
+from apps.conversations.traces import trace_get
+from web.requests import TenantRequest, allowed
+
+
+@require_GET
+@allowed("conversation.read")
+def run_trace(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponse:
+    """Show how an answer of a conversation came about."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)
+    trace = trace_get(actor=request.actor, run_pk=run_pk)
+    return render(request, "conversations/_trace.html", {"trace": trace})
