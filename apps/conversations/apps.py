@@ -9,8 +9,10 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.conversations.retention import conversations_sweep
         from apps.conversations.tools import BUNDLE
+        from apps.conversations.trade_tools import TRADE_BUNDLE
         from apps.tools.bundles import bundle_register
         from jobs.registry import on_sweep
 
         bundle_register(BUNDLE)
         on_sweep(conversations_sweep)
+        bundle_register(TRADE_BUNDLE)

@@ -59,6 +59,13 @@ def assistant_choices(*, actor: Actor) -> QuerySet[Assistant]:
     return cast("QuerySet[Assistant]", rows.select_related("published").order_by("name", "pk"))
 
 
+def slugs_taken(*, actor: Actor, slugs: Sequence[str]) -> frozenset[str]:
+    """Return those of the slugs that assistants have, archived ones among them."""
+    actor.require("assistant.read")
+    rows = Assistant.objects.visible_to(actor).filter(slug__in=slugs)
+    return frozenset(rows.values_list("slug", flat=True))
+
+
 def assistant_named(*, actor: Actor, name: str) -> Assistant:
     """Return one of ``assistant_choices`` by its slug. Raises Missing."""
     found = assistant_choices(actor=actor).filter(slug=name).first()

@@ -9,6 +9,7 @@ from apps.conversations import assistant_views as views
 app_name = "assistants"
 urlpatterns = [
     path("", views.home, name="list"),
+    path("examples/<slug:name>/", views.example, name="example"),
     path("new/", views.create, name="create"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/edit/", views.edit, name="edit"),

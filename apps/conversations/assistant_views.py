@@ -33,8 +33,18 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "archived": archived,
         "modes": MODES,
         "can_write": request.actor.can("assistant.write"),
+        "examples": [] if archived else _examples(request),
     }
     return render(request, "assistants/list.html", context)
+
+
+@require_POST
+@allowed("tool.manage")
+def example(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
+    """Add a worked example."""
+    made = services.example_install(tenant=request.tenant, actor=request.actor, name=name)
+    messages.success(request, f"“{made.name}” is added and published.")
+    return redirect("assistants:detail", tenant_slug, made.pk)
 
 
 @require_http_methods(["GET", "POST"])
@@ -186,6 +196,15 @@ def attempt(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("assistants:detail", tenant_slug, pk)
     return redirect("conversations:detail", tenant_slug, turn.conversation_id)
+
+
+def _examples(request: TenantRequest) -> list[dict[str, Any]]:
+    """Return the examples that this person can still add."""
+    if not (request.actor.can("tool.manage") and request.actor.can("assistant.write")):
+        return []
+    shown = [{"id": name, **services.example_read(name)} for name in services.EXAMPLES]
+    taken = reads.slugs_taken(actor=request.actor, slugs=[one["slug"] for one in shown])
+    return [one for one in shown if one["slug"] not in taken]
 
 
 def _form(request: TenantRequest, assistant: Assistant | None, base: VersionSpec) -> HttpResponse:

@@ -26,7 +26,16 @@ from basics.errors import DomainError
 from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
-__all__ = ["BUNDLE", "PASSAGES", "SCOPE", "SEARCH", "TOOLSET", "Scope", "system_prompt"]
+__all__ = [
+    "BUNDLE",
+    "PASSAGES",
+    "SCOPE",
+    "SEARCH",
+    "TOOLSET",
+    "Scope",
+    "documents_search",
+    "system_prompt",
+]
 
 SEARCH = "search_documents"
 MAX_NEIGHBOURS = 2
@@ -49,7 +58,7 @@ async def search_documents(
         collections: names of the collections to search; leave it out to search all of them.
     """
     scope: Scope = context.data[SCOPE]
-    output: ToolOutput = await scope.in_db(_search, scope, query, collections or [])
+    output: ToolOutput = await scope.in_db(documents_search, scope, query, collections or [])
     return output
 
 
@@ -75,7 +84,7 @@ async def search_documentation(
         filters["document_type"] = document_type.strip()
     expand = max(0, min(neighbours, MAX_NEIGHBOURS))
     output: ToolOutput = await scope.in_db(
-        _search, scope, query, collections or [], filters, expand
+        documents_search, scope, query, collections or [], filters, expand
     )
     return output
 
@@ -99,7 +108,9 @@ async def search_codebase(
     scope: Scope = context.data[SCOPE]
     if relation == "about":
         filters = {"kind": {"in": list(CODE)}}
-        output: ToolOutput = await scope.in_db(_search, scope, query, collections or [], filters)
+        output: ToolOutput = await scope.in_db(
+            documents_search, scope, query, collections or [], filters
+        )
     else:
         output = await scope.in_db(_related, scope, query.strip(), relation, collections or [])
     return output
@@ -115,13 +126,23 @@ BUNDLE = Bundle(
 )
 
 
-def _search(
+def documents_search(
     scope: Scope,
     query: str,
     names: Sequence[str],
     filters: Mapping[str, Any] | None = None,
     expand: int = 0,
 ) -> ToolOutput:
+    """Search where the running tool may look, and return passages as a tool's result; for the tools' database threads.
+
+    Args:
+        names: of collections; none for all.
+        filters: as a search takes them.
+        expand: passages before and after each.
+
+    Raises:
+        ToolError: what a model can do better.
+    """
     try:
         actor, allowed = rights_now(scope)
         chosen = collections_named(allowed, names)

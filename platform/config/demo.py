@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import transaction
 
 from apps.collections.services import collection_create, document_upload
+from apps.conversations.services import example_install
 from config.secrets import kept_secret
 from tenancy.actors import Actor
 from tenancy.models import Role, Tenant, User
@@ -25,7 +26,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A demo workspace: slug, name, its people with their roles, and one collection with its files."""
+    """A demo workspace: slug, name, its people with their roles, one collection with its files, and a worked example."""
 
     slug: str
     name: str
@@ -33,6 +34,7 @@ class Workspace:
     collection: str
     description: str
     files: tuple[str, ...]
+    example: str = ""
 
 
 WORKSPACES = (
@@ -43,6 +45,7 @@ WORKSPACES = (
         "Section 232 tariffs",
         "A Federal Register notice and a note of the tariff schedule.",
         ("federal-register-2025-15819.pdf", "hts-chapter-99-note-33-automobiles.txt"),
+        "trade_compliance",
     ),
     Workspace(
         "agency-plans",
@@ -100,6 +103,8 @@ def _make(workspace: Workspace, password: str) -> None:
                     name=name,
                     chunks=iter(lambda: file.read(_BLOCK), b""),
                 )
+        if workspace.example:
+            example_install(tenant=tenant, actor=actor, name=workspace.example)
 
 
 def _person(email: str, password: str) -> User:

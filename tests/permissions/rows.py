@@ -537,6 +537,7 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:document-delete", "POST", "document.write", DOCUMENT, ok=302),
     Row("collections:document-download", "GET", "collection.read", DOCUMENT),
     Row("assistants:list", action="assistant.read"),
+    Row("assistants:example", "POST", "tool.manage", fixed={"name": "trade_compliance"}, ok=302),
     Row("assistants:create", action="assistant.write"),
     Row("assistants:create", "POST", "assistant.write", data=_send(name="Clerk", mode="quick", output="text"), ok=302),
     Row("assistants:detail", "GET", "assistant.read", ASSISTANT),

@@ -26,6 +26,7 @@ from apps.conversations.services.conversations import (
     scope_set,
 )
 from apps.conversations.services.drafts import conversation_seen, draft_set
+from apps.conversations.services.examples import EXAMPLES, example_install, example_read
 from apps.conversations.services.feedback import feedback_give, feedback_withdraw
 from apps.conversations.services.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.services.queue import (
@@ -48,6 +49,7 @@ from apps.conversations.services.turns import (
 )
 
 __all__ = [
+    "EXAMPLES",
     "JOB_KIND",
     "MAX_TEXT",
     "QUEUE_JOB",
@@ -67,6 +69,8 @@ __all__ = [
     "conversation_rename",
     "conversation_seen",
     "draft_set",
+    "example_install",
+    "example_read",
     "feedback_give",
     "feedback_withdraw",
     "question_queue",

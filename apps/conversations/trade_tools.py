@@ -1,0 +1,99 @@
+"""Tools of the trade-compliance example: tariff lines, additional duties and agencies' requirements, by document type.
+
+They are a group of their own, which nobody may call until a grant says so: a workspace about something else is not
+offered them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from apps.conversations.tool_results import SCOPE, Scope
+from apps.conversations.tools import documents_search
+from apps.tools.bundles import Bundle
+from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
+
+TRADE = "trade"
+SCHEDULES, SECTION_301 = "hts_schedule", "section301_tariff"
+GUIDES, PUBLICATIONS, REGULATIONS = "cbp_guide", "gov_publication", "agency_regulation"
+_DIGITS = re.compile(r"\d{4}(?:\d{2}(?:\d{2}(?:\d{2})?)?)?")
+
+
+@tool
+async def lookup_hts_code(
+    context: ToolContext, code: str, goods: str = "", collections: list[str] | None = None
+) -> ToolOutput:
+    """Find a code of the Harmonized Tariff Schedule in the schedules: its description, unit and rates of duty.
+
+    Args:
+        code: 4, 6, 8 or 10 digits with or without dots, such as 8539.50.00; "" when only the goods are known.
+        goods: what is imported, in plain words; helps to tell neighbouring codes apart.
+        collections: names of the collections to search; leave it out to search all of them.
+    """
+    named = hts_code(code) if code.strip() else ""
+    if not named and not goods.strip():
+        raise ToolError("Give a code, the goods, or both.")
+    query = " ".join(filter(None, [named, goods.strip(), "" if goods.strip() else "rates of duty"]))
+    return await _search(context, query, collections, SCHEDULES)
+
+
+@tool
+async def check_tariffs(
+    context: ToolContext, code: str, country: str = "", collections: list[str] | None = None
+) -> ToolOutput:
+    """Find additional duties and exclusions for a tariff code: Section 301 lists, and the notes of chapter 99.
+
+    Args:
+        code: 4, 6, 8 or 10 digits with or without dots, such as 8539.50.00.
+        country: where the goods come from, such as China.
+        collections: names of the collections to search; leave it out to search all of them.
+    """
+    origin = f" products of {country.strip()}" if country.strip() else ""
+    query = f"{hts_code(code)} additional duty exclusion{origin}"
+    return await _search(context, query, collections, SECTION_301, SCHEDULES)
+
+
+@tool
+async def check_agency_requirements(
+    context: ToolContext, goods: str, agency: str = "", collections: list[str] | None = None
+) -> ToolOutput:
+    """Find what agencies ask of an import: permits, filings, marking, documents, in regulations, guides and publications.
+
+    Args:
+        goods: what is imported, in plain words, or the question about it.
+        agency: one agency by name, such as CBP, FDA or EPA; leave it out for all.
+        collections: names of the collections to search; leave it out to search all of them.
+    """
+    if not goods.strip():
+        raise ToolError("Name the goods, or say what you want to know about them.")
+    query = " ".join(filter(None, [agency.strip(), "requirements for importing", goods.strip()]))
+    return await _search(context, query, collections, REGULATIONS, GUIDES, PUBLICATIONS)
+
+
+TRADE_TOOLS = Toolset([lookup_hts_code, check_tariffs, check_agency_requirements])
+TRADE_BUNDLE = Bundle(
+    TRADE,
+    lambda: TRADE_TOOLS,
+    lambda call: {SCOPE: Scope(call.tenant, None, call.run, call.in_db, call.guard, call.only)},
+    filtering=frozenset(TRADE_TOOLS.names()),
+)
+
+
+def hts_code(text: str) -> str:
+    """Return a code as the schedules print it: 8539500010 is 8539.50.00.10. Raises ToolError."""
+    digits = re.sub(r"[\s.\-]", "", text)
+    if not _DIGITS.fullmatch(digits):
+        raise ToolError(f"{text[:40]!r} is no tariff code: give 4, 6, 8 or 10 digits, such as 8539.50.00.")  # fmt: skip
+    return ".".join([digits[:4], *(digits[at : at + 2] for at in range(4, len(digits), 2))])
+
+
+async def _search(
+    context: ToolContext, query: str, collections: list[str] | None, *types: str
+) -> ToolOutput:
+    scope: Scope = context.data[SCOPE]
+    filters: dict[str, Any] = {"document_type": {"in": list(types)}}
+    output: ToolOutput = await scope.in_db(
+        documents_search, scope, query, collections or [], filters
+    )
+    return output
