@@ -27,8 +27,9 @@ from apps.conversations.api_shapes import (
     TurnInput,
     TurnOutput,
 )
+from apps.conversations.assistant_selectors import assistant_models
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.openai.services import WORKSPACE
+from apps.conversations.openai.services import ASSISTANT, WORKSPACE
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from runs import services as run_services
@@ -294,8 +295,8 @@ class ModelsView(TenantAPIView):
 
     @extend_schema(operation_id="models_list", tags=["models"], responses=ModelsOutput)
     def get(self, request: Request) -> Response:
-        """List what can be named as a model: the workspace itself (its default model with its documents and tools), then
-        its models; `extractive`, the last, quotes without a language model.
+        """List what can be named as a model: the workspace itself (its default model with its documents and tools), its
+        published assistants, then its models; `extractive`, the last, quotes without a language model.
         """
         return Response(ModelsOutput({"object": "list", "data": _models(self)}).data)
 
@@ -318,7 +319,13 @@ def _models(view: TenantAPIView) -> list[ModelInfo]:
     models = selectors.model_list(view.tenant)
     default = selectors.model_default(models)
     whole = next(m for m in models if m.id == default)
-    return [replace(whole, id=WORKSPACE, label=str(view.tenant)), *models]
+    by_id = {m.id: m for m in models} | {"": whole}
+    assistants = [
+        replace(by_id[row.published.model], id=f"{ASSISTANT}{row.slug}", label=row.name)
+        for row in assistant_models(actor=view.actor)
+        if row.published is not None and row.published.model in by_id
+    ]
+    return [replace(whole, id=WORKSPACE, label=str(view.tenant)), *assistants, *models]
 
 
 def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:

@@ -59,6 +59,13 @@ def assistant_choices(*, actor: Actor) -> QuerySet[Assistant]:
     return cast("QuerySet[Assistant]", rows.select_related("published").order_by("name", "pk"))
 
 
+def assistant_models(*, actor: Actor) -> QuerySet[Assistant]:
+    """Return ``assistant_choices`` for the list of models; none for a key that may not converse."""
+    if not actor.can("conversation.read"):
+        return Assistant.objects.none()
+    return assistant_choices(actor=actor)
+
+
 def slugs_taken(*, actor: Actor, slugs: Sequence[str]) -> frozenset[str]:
     """Return those of the slugs that assistants have, archived ones among them."""
     actor.require("assistant.read")

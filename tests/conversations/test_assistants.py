@@ -13,6 +13,9 @@ from apps.conversations import assistant_selectors as reads
 from apps.conversations import services, tasks
 from apps.conversations.assistants import Options, VersionSpec, options_json, options_read
 from apps.conversations.models import Assistant, Turn
+from apps.conversations.openai import work
+from apps.conversations.openai.services import CompletionRequest, completion_start
+from apps.conversations.openai.wire import Asked
 from apps.tools.models import Toolkit
 from apps.tools.services.toolkits import toolkit_delete, toolkit_set
 from basics.errors import Conflict, Denied, Invalid, Missing
@@ -20,6 +23,7 @@ from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, make_library
+from toolloop.messages import UserMessage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -322,3 +326,44 @@ def test_changes_between_versions_are_told_in_words(who: dict[str, Any]) -> None
     assert reads.version_spec(new) == VersionSpec(
         mode="planned", prompt="Line one.\nLine three.", options={"max_replans": 1}, collections=[], starters=[], helpers=[]
     )  # fmt: skip
+
+
+def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
+    cast: Cast, who: dict[str, Any], library: Library
+) -> None:
+    two = make_library(cast, "Two").collection
+    admin: Any = {"tenant": cast.tenant, "actor": cast.actor("admin")}
+    kit = toolkit_set(**admin, name="Search", tools=["search_documents"])
+    made(
+        who,
+        collections=[two.pk],
+        toolkit=kit.pk,
+        has_toolkit=True,
+        prompt="Be brief.",
+        options={"temperature": 1},
+    )
+    said = Asked("Speak plainly.", [UserMessage("The duty?")], {})
+
+    def prepared_for(**more: Any) -> Any:
+        request = CompletionRequest(
+            **{"model": "assistant/clerk", "asked": said, "collections": None} | more
+        )
+        run = completion_start(**who, request=request)
+        return work._prepare(run.pk)
+
+    found = prepared_for()
+    assert (found.collections, list(found.answering.toolset.names())) == (
+        [two.pk],
+        ["search_documents"],
+    )
+    assert found.answering.system.endswith("Be brief.\n\nSpeak plainly.")
+    assert found.answering.options == {"temperature": 1.0}
+    outside = prepared_for(collections=[library.collection.pk])
+    assert outside.collections == []
+    weather = {"name": "weather", "description": "", "parameters": {}}
+    with pytest.raises(Invalid, match="tools"):
+        prepared_for(tools=[weather])
+    with pytest.raises(Invalid, match="response_format"):
+        prepared_for(schema=SCHEMA)
+    with pytest.raises(Missing):
+        prepared_for(model="assistant/nobody")

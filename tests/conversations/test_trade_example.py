@@ -117,7 +117,10 @@ def test_example_is_added_published_and_only_once(cast: Cast, admin: dict[str, A
     prepared = tasks._prepare(turn.pk, turn.run_id)
     assert prepared is not None
     # The toolkit's, besides what the mode brings itself.
-    assert set(prepared.toolset.names()) - {"plan"} == {"search_documents", *TRADE_TOOLS.names()}
+    assert set(prepared.answering.toolset.names()) - {"plan"} == {
+        "search_documents",
+        *TRADE_TOOLS.names(),
+    }
 
 
 def test_a_denial_that_stands_already_is_kept(cast: Cast, admin: dict[str, Any]) -> None:

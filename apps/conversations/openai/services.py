@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from apps.conversations import selectors
 from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
+from apps.conversations.services.choosing import assistant_answering
 from basics.errors import Conflict, Denied, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -24,6 +25,8 @@ from toolloop.deferred import Decision
 
 RUN_KIND = "completion"
 JOB_KIND = "conversations.completion_run"
+ASSISTANT = "assistant/"
+"""How model names begin that stand for an assistant, in its published version."""
 WORKSPACE = "assistant/workspace"
 """The model name that stands for the workspace itself: its default model, its collections and its tools."""
 
@@ -33,7 +36,7 @@ class CompletionRequest:
     """What a client asks for.
 
     Attributes:
-        model: as it was named: ``assistant/workspace`` or a routing name.
+        model: as it was named: ``assistant/workspace``, ``assistant/<slug>`` or a routing name.
         tools: the client's own, as ``{"name", "description", "parameters"}``.
         collections: ids to search; None for all, () for none of them and no tool of ours.
         schema: JSON Schema of the answer, {} for any JSON object, None for text.
@@ -56,8 +59,8 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
 
     Raises:
         Denied: the actor may not, or is a key that acts for nobody.
-        Invalid: the model is unknown here.
-        Conflict: the calls were answered before.
+        Invalid: the model is unknown here, or an assistant is asked to use tools or a form of the client's.
+        Missing, Conflict: there is no such assistant to ask; the calls were answered before.
     """
     actor.require("conversation.write")
     if actor.user_id is None:
@@ -65,8 +68,11 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     resumed = _resume(tenant, actor, request)
     if resumed is not None:
         return resumed
-    model = request.model
-    if model == WORKSPACE:
+    model, version = request.model, None
+    if model.startswith(ASSISTANT) and model != WORKSPACE:
+        _own_alone(request)
+        version, model = assistant_answering(tenant, actor, model.removeprefix(ASSISTANT))
+    elif model == WORKSPACE:
         model = selectors.model_default(selectors.model_list(tenant))
     elif model not in {known.id for known in selectors.model_list(tenant)}:
         raise Invalid(
@@ -76,6 +82,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     facts = {
         "actor": actor_facts(actor),
         "path": CallPath.REST,
+        "assistant_version": None if version is None else version.pk,
         "completion": {
             "model": request.model,
             "system": request.asked.system,
@@ -97,6 +104,16 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         run.save(update_fields=["job"])
         audit_record(tenant=tenant, actor=actor, action="completion.create", object=run, data={"model": model})  # fmt: skip
     return run
+
+
+def _own_alone(request: CompletionRequest) -> None:
+    """Refuse what an assistant brings itself. Raises Invalid."""
+    for field, given in (("tools", request.tools), ("response_format", request.schema is not None)):
+        if given:
+            raise Invalid(
+                "assistant_has_its_own", f"An assistant has tools and a form of answer of its own: leave “{field}” out, or name a model.",
+                data={"fields": {field: ["The assistant brings its own."]}},
+            )  # fmt: skip
 
 
 def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.conversations.openai.services import WORKSPACE, CompletionRequest
+from apps.conversations.openai.services import ASSISTANT, CompletionRequest
 from apps.conversations.openai.wire import ToolChoice, messages_read
 from basics.errors import Invalid
 from toolloop.errors import ConfigurationError
@@ -119,7 +119,7 @@ def collections_read(values: Mapping[str, Any]) -> list[int] | None:
     """Return which collections are searched, None for all of them; raises Invalid."""
     given = (values["groundwork"] or {}).get("collections")
     if given is None:
-        return None if values["model"] == WORKSPACE else []
+        return None if values["model"].startswith(ASSISTANT) else []
     if given == "all":
         return None
     if isinstance(given, list) and all(type(pk) is int and 0 < pk <= _BIGINT for pk in given):

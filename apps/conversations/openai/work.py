@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Never
 
 from apps.collections.models import Collection
 from apps.conversations import tools as own
+from apps.conversations.answering import Answering, answering_of
+from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.models import AssistantVersion
 from apps.conversations.openai.services import JOB_KIND, seconds_most
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context, offer_guard
 from apps.tools.run_tools import run_toolset
+from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -37,10 +41,7 @@ def completion_ended(ended: Job) -> None:
 class _Prepared:
     tenant: Tenant
     run: Run
-    provider: Provider
-    system: str
-    history: list[Message]
-    toolset: Toolset
+    answering: Answering
     guard: Guard
     collections: list[int]
     facts: dict[str, Any]
@@ -52,32 +53,32 @@ async def completion_work(ctx: JobContext, *, run_id: int) -> None:
     prepared = await ctx.in_db(_prepare, run_id)
     if prepared is None:
         return
-    facts, schema = prepared.facts, prepared.facts["schema"]
+    run, way, facts = prepared.run, prepared.answering, prepared.facts
     options = {} if facts["temperature"] is None else {"temperature": facts["temperature"]}
+    only = frozenset(prepared.collections)
+    scope = own.Scope(prepared.tenant, None, run, ctx.in_db, prepared.guard, only, way.searching)
     await run_execute(
         ctx,
-        prepared.run,
-        toolset=prepared.toolset,
-        provider=prepared.provider,
-        system=prepared.system,
-        history=prepared.history,
-        limits=Limits(
-            max_steps=MAX_STEPS,
-            max_tool_calls=MAX_TOOL_CALLS,
-            max_seconds=seconds_most(),
-            max_output_tokens=facts["max_tokens"],
-        ),
-        context=offer_context(
-            tenant=prepared.tenant,
-            run=prepared.run,
-            guard=prepared.guard,
-            collections=prepared.collections,
-            in_db=ctx.in_db,
-        ),
-        options=options,
-        output=None if schema is None else output_of(schema or {"type": "object"}),
+        run,
+        toolset=way.toolset,
+        provider=way.provider,
+        system=way.system,
+        history=way.history,
+        limits=replace(way.limits, max_output_tokens=facts["max_tokens"]),
+        context={
+            **offer_context(
+                tenant=prepared.tenant,
+                run=run,
+                guard=prepared.guard,
+                collections=prepared.collections,
+                in_db=ctx.in_db,
+            ),
+            own.SCOPE: scope,
+        },
+        options={**way.options, **options},
+        output=way.output,
         tool_choice=facts["tool_choice"],
-        cache_key=f"groundwork-{prepared.run.tenant_id}-completion",
+        cache_key=f"groundwork-{run.tenant_id}-completion",
     )
 
 
@@ -92,25 +93,72 @@ def _prepare(run_id: int) -> _Prepared | None:
         return None
     facts: dict[str, Any] = run.request["completion"]
     actor = actor_now(run)
+    version = _version(run)
+    only = None if version is None else version_collections(version)
+    asked: list[int] | None = facts["collections"]
+    rows = list(Collection.objects.visible_to(actor).order_by("name")) if asked != [] else []
+    if asked is not None:
+        rows = [row for row in rows if row.pk in asked]
+    if only is not None:
+        rows = [row for row in rows if row.pk in only]
+    narrowed = asked if only is None else [row.pk for row in rows]
+    guard = offer_guard(
+        actor=actor,
+        collections=narrowed,
+        tools=None if version is None else version_tools(version),
+    )
     provider = provider_for(run.tenant, run.model)
-    guard = offer_guard(actor=actor, collections=facts["collections"])
-    system, theirs = facts["system"], [_client_tool(tool) for tool in facts["tools"]]
-    toolset, pks = Toolset(theirs), list[int]()
+    profile = loop_model(provider, run.model)[1]
+    native = profile is not None and profile.deferred_tools
+    history = [message_from_json(message) for message in facts["history"]]
+    if version is None:
+        way = _free(run, guard, provider, history, [row.name for row in rows], native=native)
+    else:
+        way = answering_of(
+            version, run=run, provider=provider, guard=guard, history=history, collections=rows,
+            native=native, loaded=tuple,
+        )  # fmt: skip
+        way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
+    return _Prepared(run.tenant, run, way, guard, [row.pk for row in rows], facts)
+
+
+def _version(run: Run) -> AssistantVersion | None:
+    """Return the version that answers, None for a model alone. Raises Missing."""
+    pk = run.request.get("assistant_version")
+    if pk is None:
+        return None
+    found: AssistantVersion | None = AssistantVersion.objects.filter(tenant=run.tenant, pk=pk).first()  # fmt: skip
+    if found is None:
+        raise Missing("assistant", "assistant_not_found")
+    return found
+
+
+def _free(
+    run: Run,
+    guard: Guard,
+    provider: Provider,
+    history: list[Message],
+    collections: list[str],
+    *,
+    native: bool,
+) -> Answering:
+    """Return how a model answers by itself, with the client's tools and, where collections are searched, with ours."""
+    facts: dict[str, Any] = run.request["completion"]
+    theirs = [_client_tool(tool) for tool in facts["tools"]]
+    toolset, system, schema = Toolset(theirs), facts["system"], facts["schema"]
     if facts["collections"] != []:
-        profile = loop_model(provider, run.model)[1]
-        native = profile is not None and profile.deferred_tools
         toolset = run_toolset(guard, run, theirs=theirs, native=native)
-        rows = Collection.objects.visible_to(actor)
-        if facts["collections"] is not None:
-            rows = rows.filter(pk__in=facts["collections"])
-        names = dict(rows.order_by("name").values_list("pk", "name"))
-        pks = list(names)
-        system = "\n\n".join(filter(None, [own.system_prompt(names.values()), system]))
-    return _Prepared(
-        tenant=run.tenant, run=run, provider=provider, system=system,
-        history=[message_from_json(message) for message in facts["history"]],
-        toolset=toolset, guard=guard, collections=pks, facts=facts,
-    )  # fmt: skip
+        system = "\n\n".join(filter(None, [own.system_prompt(collections), system]))
+    return Answering(
+        provider=provider,
+        system=system,
+        history=history,
+        toolset=toolset,
+        limits=Limits(
+            max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=seconds_most()
+        ),
+        output=None if schema is None else output_of(schema or {"type": "object"}),
+    )
 
 
 def _client_tool(tool: dict[str, Any]) -> Tool:

@@ -55,15 +55,32 @@ def answerer_choose(
             data={"fields": {"model": ["The assistant brings its own."]}},
         )
     if version.model and version.model != conversation.model:
-        known = {info.id for info in selectors.model_list(tenant)}
-        if version.model not in known:
-            raise Conflict(
-                "assistant_model_gone",
-                f"“{conversation.assistant.name}” answers with {version.model}, which is not available here any more. Ask "
-                "whoever edits it to choose another model.",
-            )
+        _model_there(tenant, conversation.assistant, version.model)
     conversation.model = answering
     return version
+
+
+def assistant_answering(tenant: Tenant, actor: Actor, name: str) -> tuple[AssistantVersion, str]:
+    """Return the published version of an assistant, by its slug, and the model it answers with.
+
+    Raises:
+        Missing: ``assistant_not_found``, there is none to choose.
+        Conflict: ``assistant_model_gone``.
+    """
+    assistant = assistant_named(actor=actor, name=name)
+    version = _version(actor, assistant, None)
+    if version.model:
+        _model_there(tenant, assistant, version.model)
+    return version, version.model or selectors.model_default(selectors.model_list(tenant))
+
+
+def _model_there(tenant: Tenant, assistant: Assistant, model: str) -> None:
+    if model not in {info.id for info in selectors.model_list(tenant)}:
+        raise Conflict(
+            "assistant_model_gone",
+            f"“{assistant.name}” answers with {model}, which is not available here any more. Ask whoever edits it to choose "
+            "another model.",
+        )
 
 
 def _assistant_set(actor: Actor, conversation: Conversation, name: str, number: int | None) -> None:
