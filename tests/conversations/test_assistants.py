@@ -345,9 +345,8 @@ def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
     said = Asked("Speak plainly.", [UserMessage("The duty?")], {})
 
     def prepared_for(**more: Any) -> Any:
-        request = CompletionRequest(
-            **{"model": "assistant/clerk", "asked": said, "collections": None} | more
-        )
+        asked: Any = {"model": "assistant/clerk", "asked": said, "collections": None}
+        request = CompletionRequest(**{**asked, **more})
         run = completion_start(**who, request=request)
         return work._prepare(run.pk)
 

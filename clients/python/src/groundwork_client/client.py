@@ -91,6 +91,30 @@ class Groundwork(Transport):
         version to compare with; the one before it if not given."""
         return cast("models.AssistantChanges", self._call("GET", f"/api/v1/assistants/{id}/versions/{number}/changes", query={"against": against}))
 
+    def budgets_list(self) -> list[models.Budget]:
+        """List the budgets with what is spent and held."""
+        return cast("list[models.Budget]", self._call("GET", "/api/v1/budgets"))
+
+    def budgets_set(self, body: models.BudgetInputRequest, *, idempotency_key: str | None = None) -> models.Budget:
+        """Set a budget, or another amount for the one of the same subject and period."""
+        return cast("models.Budget", self._call("POST", "/api/v1/budgets", body=body, idempotency_key=idempotency_key))
+
+    def budgets_get(self, id: int) -> models.Budget:
+        """Return a budget with what is spent and held."""
+        return cast("models.Budget", self._call("GET", f"/api/v1/budgets/{id}"))
+
+    def budgets_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Remove a budget; what was spent stays recorded."""
+        self._call("DELETE", f"/api/v1/budgets/{id}", idempotency_key=idempotency_key)
+
+    def budgets_rules(self) -> models.BudgetRules:
+        """Tell whether models without a known price are refused while a budget applies."""
+        return cast("models.BudgetRules", self._call("GET", "/api/v1/budgets/rules"))
+
+    def budgets_rules_set(self, body: models.BudgetRulesRequest, *, idempotency_key: str | None = None) -> models.BudgetRules:
+        """Say whether they are."""
+        return cast("models.BudgetRules", self._call("PUT", "/api/v1/budgets/rules", body=body, idempotency_key=idempotency_key))
+
     def chat_completions(self, body: models.ChatCompletionShapeRequest, *, idempotency_key: str | None = None) -> models.ChatCompletion:
         """Answer a chat: at once, or as a stream of chunks."""
         return cast("models.ChatCompletion", self._call("POST", "/api/v1/chat/completions", body=body, idempotency_key=idempotency_key))
@@ -513,7 +537,7 @@ class Groundwork(Transport):
 
     def models_list(self) -> models.Models:
         """List what can be named as a model: the workspace itself (its default model with its documents and tools),
-        then its models; `extractive`, the last, quotes without a language model."""
+        its published assistants, then its models; `extractive`, the last, quotes without a language model."""
         return cast("models.Models", self._call("GET", "/api/v1/models"))
 
     def models_get(self, model: str) -> models.Model:

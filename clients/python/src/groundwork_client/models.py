@@ -176,6 +176,49 @@ class AssistantVersion(TypedDict):
 
 BlankEnum: TypeAlias = "Literal['']"
 
+
+class Budget(TypedDict):
+    id: int
+    kind: BudgetKindEnum
+    subject_id: int | None
+    whose: str
+    """Whose it is, in words."""
+    period: PeriodEnum
+    amount_usd: str
+    spent_usd: str
+    """In the present period; of a budget for each, by who spent most."""
+    held_usd: str
+    """Held back for model calls under way."""
+    left_usd: str
+    state: BudgetStateEnum
+    """`warned` from 80 % on.  * `ok` - ok * `warned` - warned * `exceeded` - exceeded"""
+    starts_at: str | None
+    """Of the present period; null before anything was spent in it."""
+
+BudgetInputKindEnum: TypeAlias = "Literal['tenant', 'member', 'key', 'assistant']"
+
+
+class BudgetInputRequest(TypedDict):
+    kind: BudgetInputKindEnum
+    subject_id: NotRequired[int | None]
+    """The id of one person, key or assistant; null for each of them."""
+    period: NotRequired[PeriodEnum]
+    amount_usd: str
+
+BudgetKindEnum: TypeAlias = "Literal['tenant', 'member', 'key', 'assistant', 'job']"
+
+
+class BudgetRules(TypedDict):
+    refuses_unpriced: bool
+    """Refuse models without a known price while a budget applies; otherwise they are estimated."""
+
+
+class BudgetRulesRequest(TypedDict):
+    refuses_unpriced: bool
+    """Refuse models without a known price while a budget applies; otherwise they are estimated."""
+
+BudgetStateEnum: TypeAlias = "Literal['ok', 'warned', 'exceeded']"
+
 CallDecision: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 CallPath: TypeAlias = "Literal['chat', 'job', 'code', 'rest', 'mcp']"
@@ -749,9 +792,9 @@ class Error(TypedDict):
     request_id: str
     """Quote it when you ask for help."""
 
-EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'ping']"
+EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'budget.warned', 'budget.exceeded', 'ping']"
 
-EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed']"
+EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'budget.warned', 'budget.exceeded']"
 
 
 class ExtensionShapeRequest(TypedDict):
@@ -1407,6 +1450,8 @@ class PatchedWebhookUpdateRequest(TypedDict):
     events: NotRequired[list[EventsEnum]]
     description: NotRequired[str]
     is_enabled: NotRequired[bool]
+
+PeriodEnum: TypeAlias = "Literal['day', 'month', 'total']"
 
 
 class Person(TypedDict):
