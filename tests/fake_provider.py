@@ -10,7 +10,7 @@ same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (mi
 ``cut`` (drops the connection in mid-answer).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
-a list of calls, each ``{"name", "arguments"}``, made side by side in one turn.
+a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
 
 ``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early}.
 """
@@ -43,7 +43,9 @@ class FakeProvider:
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
-        self.replies: dict[str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]]]] = {}
+        self.replies: dict[
+            str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]
+        ] = {}
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""
