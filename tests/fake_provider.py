@@ -7,12 +7,12 @@ named by the model, so that one server serves every test at once:
 times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
 same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
-``cut`` (drops the connection in mid-answer).
+``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
 a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
 
-``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early}.
+``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early, asked_at, closed_at}.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import contextlib
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -92,7 +93,10 @@ class FakeProvider:
         self, writer: asyncio.StreamWriter, reader: asyncio.StreamReader, body: dict[str, Any]
     ) -> bool:
         """Answer one completion; False when the connection must close."""
-        entry = {"model": body["model"], "messages": body["messages"], "closed_early": False}
+        entry = {
+            "model": body["model"], "messages": body["messages"], "closed_early": False,
+            "asked_at": time.time(), "closed_at": None,
+        }  # fmt: skip
         self.log.append(entry)
         reply = self.replies.get(body["model"])
         said = reply(body) if reply is not None else None
@@ -151,6 +155,8 @@ class FakeProvider:
                 count = number("words", 20)
                 for index in range(count):
                     word = WORDS[index % len(WORDS)] + " "
+                    if "clock" in options:
+                        word = f"{time.time():.3f} "
                     if index == count - 1 and found:
                         word += f"[{found[0]}]."
                     self._event(writer, body, {"content": word})
@@ -159,9 +165,12 @@ class FakeProvider:
                         return False
                     await writer.drain()
                     if gap := number("gap", 0):
-                        await asyncio.sleep(gap / 1000)
-                        if reader.at_eof() or writer.is_closing():
-                            raise ConnectionResetError
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(gap / 1000):
+                                await reader.read(
+                                    1
+                                )  # nothing comes but the end: the client has gone
+                                raise ConnectionResetError
                 self._event(writer, body, {}, finish="stop")
             usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
             self._chunk(writer, {"model": body["model"], "choices": [], "usage": usage})
@@ -169,7 +178,7 @@ class FakeProvider:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
         except ConnectionError:
-            entry["closed_early"] = True
+            entry |= {"closed_early": True, "closed_at": time.time()}
             return False
         return True
 

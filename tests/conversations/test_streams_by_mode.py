@@ -52,11 +52,13 @@ Event = tuple[int, str, dict[str, Any]]
 
 def plans(body: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Make a plan of one step, carry it out, then answer as the model's name says."""
-    offered = [tool["function"]["name"] for tool in body.get("tools") or ()]
-    if offered == ["plan"]:
+    done = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+    if not done:
         step = {"action": "search_documents", "description": "Look.", "inputs": {"query": "lamps"}}
         return [{"name": "plan", "arguments": {"reasoning": "One look.", "steps": [step]}}]
-    return [{"name": "search_documents", "arguments": {"query": "lamps"}}] if offered else None
+    return (
+        [{"name": "search_documents", "arguments": {"query": "lamps"}}] if len(done) == 1 else None
+    )
 
 
 class Watcher(threading.Thread):
