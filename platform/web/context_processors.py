@@ -15,6 +15,7 @@ _NAV = {
     "assistants": "assistants",
     "collections": "collections",
     "tools": "tools",
+    "evaluations": "evaluations",
     "usage": "usage",
 }
 

@@ -1,0 +1,145 @@
+"""The form that starts an experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.models import Collection
+from apps.collections.search import LEGS
+from apps.conversations.models import AssistantVersion
+from apps.conversations.selectors import model_list
+from apps.datasets.models import DatasetVersion
+from apps.evaluations.judging import LEXICAL
+from apps.evaluations.services import ArmSpec
+from apps.evaluations.targets import arms_expand
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+_SCORERS = [
+    ("rubric", "Six scores by a judge"),
+    ("faithfulness", "Claims that the passages support"),
+    ("token_f1", "Shared words with the reference (F1)"),
+    ("rouge_l", "Longest shared sequence (ROUGE-L)"),
+    ("exact", "Same as the reference"),
+    ("numeric", "Numbers of the reference"),
+    ("codes", "Codes of the reference"),
+    ("citations", "Citations of the labelled passages"),
+    ("retrieval", "Ranking of the labelled passages"),
+    ("tool_calls", "Expected tool calls"),
+]
+
+
+class ExperimentForm(forms.Form):
+    """What is measured. One arm per value chosen of models, ways of searching and k."""
+
+    name = forms.CharField(max_length=120)
+    version = forms.ChoiceField(label="Dataset")
+    kind = forms.ChoiceField(
+        label="What is asked",
+        choices=[
+            ("assistant", "Assistant or chat"),
+            ("model", "Model alone"),
+            ("retriever", "Search"),
+        ],
+    )
+    assistant = forms.ChoiceField(required=False, help_text="Of assistants and chats.")
+    models = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Models",
+        required=False,
+        help_text="One arm each. Search needs none.",
+    )
+    collections = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Collections",
+        required=False,
+        help_text="None chosen: what the assistant has, or all.",
+    )
+    searches = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Ways of searching",
+        required=False,
+        choices=[("hybrid", "Hybrid"), ("vector", "Dense"), ("lexical", "Keywords")],
+        help_text="Of search alone; one arm each.",
+    )
+    k = forms.CharField(
+        label="Passages",
+        required=False,
+        initial="10",
+        help_text="Of search alone: 10, or several: 5 10 20.",
+    )
+    scorers = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
+    )
+    judge = forms.ChoiceField(label="Judge", help_text="Counting words is a hint, no verdict.")
+    repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    budget_usd = forms.DecimalField(
+        label="Budget in US dollars", required=False, min_value=0, decimal_places=2, max_digits=9
+    )
+
+    def __init__(self, *args: Any, tenant: Tenant, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        models = [(m.id, m.label) for m in model_list(tenant)]
+        versions = DatasetVersion.objects.visible_to(actor).select_related("dataset")
+        assistants = AssistantVersion.objects.visible_to(actor).select_related("assistant")
+        fields: Any = self.fields
+        fields["version"].choices = [
+            (v.pk, f"{v.dataset}, version {v.number} ({v.row_count} rows)")
+            for v in versions.order_by("-pk")[:100]
+        ]
+        fields["assistant"].choices = [
+            ("", "Plain chat"),
+            *(
+                (v.pk, f"{v.assistant}, version {v.number}")
+                for v in assistants.filter(assistant__archived_at=None).order_by("-pk")[:100]
+            ),
+        ]
+        fields["models"].choices = models
+        fields["judge"].choices = [
+            (LEXICAL, "Count words, no model"),
+            *((key, name) for key, name in models if key != "extractive"),
+        ]
+        fields["collections"].choices = [
+            (c.pk, c.name) for c in Collection.objects.visible_to(actor).order_by("name")
+        ]
+
+    def clean_k(self) -> list[int]:
+        """Return the numbers of passages."""
+        words = self.cleaned_data["k"].replace(",", " ").split() or ["10"]
+        if len(words) > 6 or not all(w.isdecimal() and len(w) <= 3 for w in words):
+            raise forms.ValidationError(
+                "Write whole numbers with spaces between them, at most six."
+            )
+        return [int(word) for word in words]
+
+    def arms(self) -> list[ArmSpec]:
+        """Return an arm per combination of what was chosen. Raises Invalid."""
+        data = self.cleaned_data
+        base: dict[str, Any] = {"kind": data["kind"]}
+        sweep: dict[str, list[Any]] = {}
+        collections = [int(pk) for pk in data["collections"]]
+        if data["kind"] == "retriever":
+            base["collections"] = collections
+            legs = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
+            sweep = {"legs": [legs[s] for s in data["searches"] or ["hybrid"]], "k": data["k"]}
+        elif data["kind"] == "model":
+            sweep = {"model": data["models"]}
+        else:
+            base["version"] = int(data["assistant"]) if data["assistant"] else None
+            base["collections"] = collections or None
+            if data["models"]:
+                sweep = {"model": data["models"]}
+        return [
+            ArmSpec(target.model_dump(mode="json"), name)
+            for name, target in arms_expand(base, sweep)
+        ]
+
+    def scorer_specs(self) -> list[dict[str, Any]]:
+        """Return the scorers with the chosen judge."""
+        judge = {"models": [self.cleaned_data["judge"]]}
+        return [
+            {"kind": kind, "options": judge if kind in ("rubric", "faithfulness") else {}}
+            for kind in self.cleaned_data["scorers"]
+        ]

@@ -1,0 +1,110 @@
+"""Pages of experiments. They hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.datasets.models import DatasetVersion
+from apps.datasets.selectors import dataset_list
+from apps.evaluations import selectors, services
+from apps.evaluations.comparison import label
+from apps.evaluations.forms import ExperimentForm
+from apps.evaluations.models import ExperimentState, Trial, TrialState
+from apps.evaluations.services.trials import spent_usd
+from apps.evaluations.targets import target_read, target_told
+from basics.errors import DomainError, Invalid, Missing
+from web.forms import add_refusal
+from web.requests import TenantRequest, allowed
+
+PAGE = 30
+_FAILED_SHOWN = 20
+_ACTS = {
+    "pause": services.experiment_pause,
+    "resume": services.experiment_resume,
+    "stop": services.experiment_stop,
+}
+
+
+@require_GET
+@allowed("evaluation.read")
+def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List experiments, newest first."""
+    pages = Paginator(selectors.experiment_list(actor=request.actor), PAGE)
+    context = {
+        "page_obj": pages.get_page(request.GET.get("page")),
+        "can_write": request.actor.can("evaluation.write"),
+        "has_dataset": dataset_list(actor=request.actor).exists(),
+    }
+    return render(request, "evaluations/list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("evaluation.write")
+def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Start an experiment."""
+    form = ExperimentForm(request.POST or None, tenant=request.tenant, actor=request.actor)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            version = DatasetVersion.objects.visible_to(request.actor).get(pk=data["version"])
+            row = services.experiment_create(
+                tenant=request.tenant,
+                actor=request.actor,
+                name=data["name"],
+                version=version,
+                arms=form.arms(),
+                scorers=form.scorer_specs(),
+                repeats=data["repeats"],
+                budget_usd=data["budget_usd"] or None,
+            )
+        except (Invalid, Missing) as error:
+            add_refusal(form, error)
+        else:
+            messages.success(request, "The experiment has started.")
+            return redirect("evaluations:detail", tenant_slug, row.pk)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "evaluations/new.html", {"form": form}, status=status)
+
+
+@require_GET
+@allowed("evaluation.read")
+def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show an experiment: how far it is, its arms with their means, and what failed."""
+    row: Any = selectors.experiment_get(actor=request.actor, pk=pk)
+    arms = selectors.arms_summary(actor=request.actor, experiment=row)
+    names = [label(name) for name, _ in arms[0]["scores"]] if arms else []  # type: ignore[attr-defined]
+    failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
+    context = {
+        "experiment": row,
+        "arms": [(arm, target_told(target_read(arm["arm"].target))) for arm in arms],  # type: ignore[attr-defined]
+        "names": names,
+        "spent": spent_usd(row),
+        "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],
+        "baseline": selectors.baseline_get(actor=request.actor, dataset_id=row.dataset_id),
+        "can_write": request.actor.can("evaluation.write"),
+        "is_running": row.state == ExperimentState.RUNNING,
+        "is_paused": row.state == ExperimentState.PAUSED,
+        "is_completed": row.state == ExperimentState.COMPLETED,
+    }
+    return render(request, "evaluations/detail.html", context)
+
+
+@require_POST
+@allowed("evaluation.write")
+def experiment_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Pause, resume or stop."""
+    act = _ACTS.get(request.POST.get("do", ""))
+    if act is None:
+        raise Invalid("invalid", "Choose pause, resume or stop.")
+    row = selectors.experiment_get(actor=request.actor, pk=pk)
+    try:
+        act(tenant=request.tenant, actor=request.actor, experiment=row)
+    except DomainError as error:
+        messages.error(request, error.message)
+    return redirect("evaluations:detail", tenant_slug, pk)
