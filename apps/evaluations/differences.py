@@ -28,16 +28,26 @@ def word_diff(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
     left: list[Piece] = []
     right: list[Piece] = []
     for kind, i, j, k, m in matcher.get_opcodes():
-        _add(left, first[i:j], kind != "equal")
-        _add(right, second[k:m], kind != "equal")
-    return left, right
+        _add(left, "".join(first[i:j]), kind != "equal")
+        _add(right, "".join(second[k:m]), kind != "equal")
+    return _joined(left), _joined(right)
 
 
-def _add(pieces: list[Piece], words: Sequence[str], is_own: bool) -> None:
-    text = "".join(words)
-    if not text:
-        return
-    if pieces and pieces[-1].is_own == (is_own and bool(text.strip())):
-        pieces[-1] = Piece(pieces[-1].text + text, pieces[-1].is_own)
-    else:
-        pieces.append(Piece(text, is_own and bool(text.strip())))
+def _add(pieces: list[Piece], text: str, is_own: bool) -> None:
+    if text:
+        pieces.append(Piece(text, is_own))
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces with a space between two own ones as part of them, so that phrases are marked and not words."""
+    found: list[Piece] = []
+    for place, piece in enumerate(pieces):
+        around = [
+            p.is_own for p in (*pieces[max(0, place - 1) : place], *pieces[place + 1 : place + 2])
+        ]
+        is_own = piece.is_own or (not piece.text.strip() and around == [True, True])
+        if found and found[-1].is_own == is_own:
+            found[-1] = Piece(found[-1].text + piece.text, is_own)
+        else:
+            found.append(Piece(piece.text, is_own))
+    return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import cast
 
-from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+from django.db.models import Avg, Count, Q, QuerySet
 
 from apps.evaluations.models import (
     TRIAL_ENDED,
@@ -164,34 +165,45 @@ def arm_label_coverage(*, actor: Actor, arm: Arm) -> float | None:
     )
 
 
-def arms_summary(*, actor: Actor, experiment: Experiment) -> list[dict[str, object]]:
-    """Return per arm its mean of each score, its median-free times and cost, for the experiment's page."""
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """What the page of an experiment shows of an arm; means are None where there is nothing yet.
+
+    Attributes:
+        scores: every score of the experiment with this arm's mean.
+        latency: mean, in milliseconds. cost: mean, in USD.
+    """
+
+    arm: Arm
+    scores: Sequence[tuple[str, float | None]]
+    failed: int
+    latency: float | None
+    cost: Decimal | None
+
+
+def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
+    """Return an experiment's arms with their means, in three queries."""
     actor.require("evaluation.read")
     scores = Score.objects.visible_to(actor).filter(trial__experiment=experiment)
     scores = scores.exclude(author_kind=ScoreAuthor.PERSON)
     means: dict[int, dict[str, float | None]] = {}
     for arm, name, value in scores.values_list("trial__arm_id", "name").annotate(v=Avg("value")):
         means.setdefault(arm, {})[name] = value
+    trials = Trial.objects.visible_to(actor).filter(experiment=experiment).values_list("arm_id")
     figures = {
-        row["arm"]: row
-        for row in Trial.objects.visible_to(actor)
-        .filter(experiment=experiment)
-        .values("arm")
-        .annotate(
-            total=Count("pk"),
-            ended=Count("pk", filter=Q(state__in=TRIAL_ENDED)),
+        arm: (failed, latency, cost)
+        for arm, failed, latency, cost in trials.annotate(
             failed=Count("pk", filter=Q(state=TrialState.FAILED)),
             latency=Avg("latency_ms"),
             cost=Avg("cost_usd"),
-            spent=Sum(F("cost_usd") + F("judge_usd")),
         )
     }
     names = sorted({name for by_name in means.values() for name in by_name})
     return [
-        {
-            "arm": arm,
-            "scores": [(name, means.get(arm.pk, {}).get(name)) for name in names],
-            **figures.get(arm.pk, {}),
-        }
+        ArmSummary(
+            arm,
+            [(name, means.get(arm.pk, {}).get(name)) for name in names],
+            *figures.get(arm.pk, (0, None, None)),
+        )
         for arm in experiment.arms.order_by("position")
     ]

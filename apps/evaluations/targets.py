@@ -89,7 +89,8 @@ def target_told(target: Target) -> str:
     if isinstance(target, RetrieverTarget):
         return f"{_LEGS_TOLD.get(target.legs, ' and '.join(target.legs))}, k {target.k}"
     if isinstance(target, ModelTarget):
-        return f"{target.model}, {'with' if target.with_sources else 'without'} sources"
+        told = f"{target.model}, {'with' if target.with_sources else 'without'} sources"
+        return f"{told}, own instructions" if target.system else told
     who = "Plain chat" if target.version is None else "Assistant"
     return f"{who}, {target.model or 'its own model'}"
 

@@ -78,11 +78,11 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     """Show an experiment: how far it is, its arms with their means, and what failed."""
     row: Any = selectors.experiment_get(actor=request.actor, pk=pk)
     arms = selectors.arms_summary(actor=request.actor, experiment=row)
-    names = [label(name) for name, _ in arms[0]["scores"]] if arms else []  # type: ignore[attr-defined]
+    names = [label(name) for name, _ in arms[0].scores] if arms else []
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
     context = {
         "experiment": row,
-        "arms": [(arm, target_told(target_read(arm["arm"].target))) for arm in arms],  # type: ignore[attr-defined]
+        "arms": [(arm, target_told(target_read(arm.arm.target))) for arm in arms],
         "names": names,
         "spent": spent_usd(row),
         "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from decimal import Decimal
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.record import Record, Source
+from apps.datasets.rubric import SIX
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.evaluations import tasks
-from apps.evaluations.models import Experiment
-from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create
+from apps.evaluations.models import Arm, Experiment, Score, Trial
+from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create, rubric_seed
 from jobs.models import Job, JobStatus
 from jobs.runner import _finish
 from tenancy.scope import tenant_scope
@@ -97,3 +99,45 @@ def _next(experiment: Experiment) -> Job | None:
         )
         found: Job | None = jobs.order_by("pk").first()
         return found
+
+
+def make_compared(
+    cast: Cast, *, rows: int = 60, name: str = "Planner against baseline"
+) -> tuple[Arm, Arm]:
+    """Return two arms of a completed experiment: B gains a level of two scores in most rows, and loses one in some."""
+    texts = [f"Which heading covers item {n}?" for n in range(rows)]
+    version = make_version(cast, [Record(question=q, answer="a") for q in texts])
+    target = {"kind": "model", "model": "extractive"}
+    experiment = make_experiment(
+        cast, version, target, {**target, "system": "Plan first."}, name=name, concurrency=1
+    )
+    with tenant_scope(cast.tenant.pk):
+        rubric = rubric_seed(tenant=cast.tenant, actor=cast.actor("owner"))
+        first, second = experiment.arms.order_by("position")
+        trials = list(Trial.objects.filter(experiment=experiment))
+        given = []
+        for trial in trials:
+            is_b = trial.arm_id == second.pk
+            trial.state, trial.latency_ms = "done", 9_800.0 if is_b else 6_200.0
+            trial.cost_usd = Decimal("0.021" if is_b else "0.016")
+            trial.answer = (
+                f"Heading {'7616 99' if is_b else '8714 91'} covers <item> {trial.position}."
+            )
+            for place, criterion in enumerate(SIX.criteria):
+                value = 0.75 if (trial.position + place) % 3 else 0.5
+                if is_b and place < 4 and trial.position % 5:
+                    value += 0.25
+                elif is_b and not trial.position % 5:
+                    value -= 0.25
+                given.append(
+                    Score(
+                        tenant=cast.tenant, trial=trial, name=criterion.name, value=value,
+                        level=1 + 4 * value, author_kind="judge", author="judge:six@1:m",
+                        reason="B misreads the note to chapter 87.", rubric_version=rubric,
+                    )
+                )  # fmt: skip
+        Trial.objects.bulk_update(trials, ["state", "latency_ms", "cost_usd", "answer"])
+        Score.objects.bulk_create(given)
+        Experiment.objects.filter(pk=experiment.pk).update(state="completed")
+        first, second = Arm.objects.filter(experiment=experiment).order_by("position")
+        return first, second

@@ -33,6 +33,7 @@ REVISION = {"pk": "collections.ChunkRevision"}
 SWAP = {"pk": "collections.SpaceSwap"}
 CONVERSATION = {"pk": "conversations.Conversation"}
 ASSISTANT = {"pk": "conversations.Assistant"}
+EXPERIMENT = {"pk": "evaluations.Experiment"}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 API_DECISION = {"pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
@@ -536,6 +537,13 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:document-cancel", "POST", "document.write", DOCUMENT, before=_status("queued")),
     Row("collections:document-delete", "POST", "document.write", DOCUMENT, ok=302),
     Row("collections:document-download", "GET", "collection.read", DOCUMENT),
+    Row("evaluations:list", action="evaluation.read"),
+    Row("evaluations:create", action="evaluation.write"),
+    Row("evaluations:create", "POST", "evaluation.write", data=_send(name="First"), ok=422),
+    Row("evaluations:detail", "GET", "evaluation.read", EXPERIMENT),
+    Row("evaluations:act", "POST", "evaluation.write", EXPERIMENT, data=_send(do="stop"), ok=302),
+    Row("evaluations:compare", action="evaluation.read"),
+    Row("evaluations:promote", "POST", "evaluation.write", data=_send(arm=_pk("evaluations.Arm")), ok=302, body_ids=404),
     Row("assistants:list", action="assistant.read"),
     Row("assistants:example", "POST", "tool.manage", fixed={"name": "trade_compliance"}, ok=302),
     Row("assistants:create", action="assistant.write"),

@@ -1,0 +1,108 @@
+"""Pages of evaluations: what they show, what they refuse, and that answers cannot run in them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from apps.datasets.record import Record
+from apps.evaluations.models import Baseline, Experiment
+from tenancy.scope import tenant_scope
+from tests.evaluations.support import make_compared, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+def client_of(cast, role):
+    client = Client()
+    client.force_login(cast.user(role))
+    return client
+
+
+def at(cast, path=""):
+    return f"/t/{cast.tenant.slug}/evaluations/{path}"
+
+
+def test_the_comparison_says_what_it_found(cast):
+    a, b = make_compared(cast)
+    page = client_of(cast, "viewer").get(at(cast, "compare/"))
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert (page.context["a"], page.context["b"]) == (a, b)
+    assert "B answers better, at a higher price" in text
+    assert "60 questions, same scorers." in text
+    assert "B misreads the note to chapter 87." in text
+    assert "&lt;item&gt;" in text
+    assert "<item>" not in text
+    assert "<del>8714 91</del>" in text
+    assert "Promote B" not in text
+    worst = [row.change for row, *_ in page.context["rows"]]
+    assert worst == sorted(worst)
+
+
+def test_the_comparison_takes_its_choices_from_the_address(cast):
+    a, b = make_compared(cast)
+    client = client_of(cast, "member")
+    page = client.get(at(cast, f"compare/?a={b.pk}&b={a.pk}&score=clarity&order=best"))
+    assert page.context["found"].leading.name == "clarity"
+    assert page.context["is_best"]
+    row = page.context["rows"][3][0].row
+    page = client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&row={row}"))
+    assert page.context["found"].leading.name == "overall"
+    assert (
+        "have no score"
+        in client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&score=nope")).content.decode()
+    )
+
+
+@pytest.mark.parametrize("query", ["a=x", "a=0", "a=99999999", "a=-1", "a=9999999999999999999999"])
+def test_an_arm_that_is_not_there_is_not_found(cast, query):
+    assert client_of(cast, "member").get(at(cast, f"compare/?{query}")).status_code == 404
+
+
+def test_nothing_to_compare_names_the_next_step(cast):
+    page = client_of(cast, "viewer").get(at(cast, "compare/"))
+    assert "Two arms are needed" in page.content.decode()
+
+
+def test_another_workspace_sees_nothing(cast):
+    a, b = make_compared(cast)
+    client = client_of(cast, "outsider")
+    other = f"/t/{cast.other_tenant.slug}/evaluations/"
+    assert client.get(f"{other}compare/?a={a.pk}&b={b.pk}").status_code == 404
+    assert client.get(f"{other}{a.experiment_id}/").status_code == 404
+    assert client.post(f"{other}promote/", {"arm": a.pk}).status_code == 404
+    assert client.get(at(cast, f"{a.experiment_id}/")).status_code in (403, 404)
+
+
+def test_promoting_sets_the_baseline(cast):
+    _, b = make_compared(cast)
+    client = client_of(cast, "member")
+    assert client.post(at(cast, "promote/"), {"arm": b.pk}).status_code == 302
+    with tenant_scope(cast.tenant.pk):
+        assert Baseline.objects.get().arm_id == b.pk
+    page = client.get(at(cast, f"{b.experiment_id}/")).content.decode()
+    assert "Baseline</span>" in page
+    assert client_of(cast, "viewer").post(at(cast, "promote/"), {"arm": b.pk}).status_code == 403
+
+
+def test_an_experiment_is_started_by_its_form(cast):
+    version = make_version(cast, [Record(question="q", answer="a")])
+    client = client_of(cast, "member")
+    given = {
+        "name": "From the form", "version": version.pk, "kind": "assistant", "models": ["extractive"],
+        "k": "10", "scorers": ["rubric", "token_f1"], "judge": "lexical", "repeats": 1,
+    }  # fmt: skip
+    assert "Start" in client.get(at(cast, "new/")).content.decode()
+    assert client.post(at(cast, "new/"), given).status_code == 302
+    with tenant_scope(cast.tenant.pk):
+        row = Experiment.objects.get()
+        assert [s["kind"] for s in row.scorers] == ["rubric", "token_f1"]
+    refused = client.post(at(cast, "new/"), {**given, "kind": "retriever"})
+    assert refused.status_code == 422
+    assert "collections" in refused.content.decode()
+    assert "From the form" in client.get(at(cast)).content.decode()
+    act = at(cast, f"{row.pk}/act/")
+    assert client.post(act, {"do": "pause"}).status_code == 302
+    assert "Go on" in client.get(at(cast, f"{row.pk}/")).content.decode()
+    assert client.post(act, {"do": "drop"}).status_code == 400
