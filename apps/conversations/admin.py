@@ -9,7 +9,11 @@ from apps.conversations.models import (
     Citation,
     Conversation,
     ConversationCollection,
+    ConversationShare,
+    Feedback,
     Message,
+    QueuedQuestion,
+    ShareReader,
     Turn,
 )
 from tenancy.admin_scope import JournalAdmin, JournalInline
@@ -66,3 +70,36 @@ class CitationAdmin(JournalAdmin):
     list_filter = (("document__collection", admin.RelatedOnlyFieldListFilter),)
     list_select_related = ("turn",)
     search_fields = ("document_name", "quote")
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(JournalAdmin):
+    list_display = ("turn", "user", "verdict", "reason", "comment", "updated_at")
+    list_filter = ("verdict", "reason", "updated_at", ("user", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("turn", "user")
+    search_fields = ("comment", "user__email", "=turn__id")
+    date_hierarchy = "updated_at"
+
+
+class ShareReaderInline(JournalInline):
+    model = ShareReader
+    fields = ("user", "first_at")
+    readonly_fields = fields
+
+
+@admin.register(ConversationShare)
+class ConversationShareAdmin(JournalAdmin):
+    list_display = ("title", "conversation", "created_by", "created_at", "revoked_at")
+    list_filter = ("created_at", ("created_by", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("conversation", "created_by")
+    search_fields = ("title", "created_by__email")
+    hidden_fields = frozenset({"key", "snapshot"})  # who has the key reads the conversation
+    inlines = (ShareReaderInline,)
+
+
+@admin.register(QueuedQuestion)
+class QueuedQuestionAdmin(JournalAdmin):
+    list_display = ("conversation", "text", "problem", "created_at")
+    list_filter = ("created_at",)
+    list_select_related = ("conversation",)
+    search_fields = ("text",)

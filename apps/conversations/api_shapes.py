@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import Message, Turn
+from apps.conversations.selectors import live_state
 from apps.conversations.services import MAX_TEXT
 from runs.models import RunStatus
 
@@ -46,6 +47,10 @@ class ConversationOutput(serializers.Serializer[Any]):
     model = serializers.CharField()
     assistant = serializers.CharField(source="assistant.slug", default=None, allow_null=True, help_text="Who answers; null for the model alone.")  # fmt: skip
     is_answering = serializers.BooleanField(help_text="A turn is under way.")
+    state = serializers.SerializerMethodField(
+        help_text="running, waiting (for a decision), done (and not looked at yet), or empty."
+    )
+    draft = serializers.CharField(help_text="What is typed and not sent.")
     head_id = serializers.IntegerField(
         allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
     )  # fmt: skip
@@ -55,6 +60,9 @@ class ConversationOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Conversation"
+
+    def get_state(self, row: Any) -> str:
+        return live_state(row)
 
 
 class TurnInput(serializers.Serializer[Any]):

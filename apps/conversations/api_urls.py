@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api, assistant_api, branch_api, trace_api
+from apps.conversations import api, around_api, assistant_api, branch_api, trace_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.responses_api import ResponsesView, ResponseView
 
 _VERSIONS = "assistants/<int:pk>/versions"
-_TURNS = "conversations/<int:pk>/turns"
+_ONE = "conversations/<int:pk>"
+_TURNS = f"{_ONE}/turns"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
+    path(
+        "conversations/search",
+        around_api.ConversationSearchView.as_view(),
+        name="conversations-search",
+    ),
     path("conversations/<int:pk>", api.ConversationView.as_view(), name="conversations-detail"),
     path(_TURNS, api.TurnsView.as_view(), name="turns-list"),
     path(f"{_TURNS}/<int:turn_pk>", api.TurnView.as_view(), name="turns-detail"),
@@ -32,6 +38,21 @@ urlpatterns = [
         f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"
     ),
     path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
+    path(
+        f"{_TURNS}/<int:turn_pk>/feedback",
+        around_api.TurnFeedbackView.as_view(),
+        name="turns-feedback",
+    ),
+    path("feedback", around_api.FeedbackListView.as_view(), name="feedback-list"),
+    path(f"{_ONE}/draft", around_api.DraftView.as_view(), name="conversations-draft"),
+    path(f"{_ONE}/queue", around_api.QueueView.as_view(), name="queue-list"),
+    path(f"{_ONE}/queue/<int:queued_pk>", around_api.QueuedView.as_view(), name="queue-detail"),
+    path(f"{_ONE}/shares", around_api.SharesView.as_view(), name="shares-list"),
+    path(f"{_ONE}/shares/<int:share_pk>", around_api.ShareView.as_view(), name="shares-detail"),
+    path("shares/<uuid:key>", around_api.SharedView.as_view(), name="shares-read"),
+    path(
+        f"{_ONE}/export", around_api.ConversationExportView.as_view(), name="conversations-export"
+    ),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),

@@ -9,33 +9,41 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from apps.conversations.selectors import RECENT, conversation_list
+from apps.conversations.selectors import RECENT, conversation_list, live_state
 
 
 @dataclass(frozen=True, slots=True)
 class RecentConversation:
     """A line of the list."""
 
+    pk: int
     title: str
     url: str
-    is_active: bool
+    state: str
 
 
 def recent(request: HttpRequest) -> dict[str, Any]:
-    """Return ``recent_conversations`` inside a workspace (one query, when used); nothing elsewhere."""
+    """Return ``recent_conversations`` and ``is_recent_busy`` inside a workspace (one query, when used); nothing elsewhere."""
     actor, tenant = getattr(request, "actor", None), getattr(request, "tenant", None)
     if actor is None or tenant is None or not actor.can("conversation.read"):
         return {}
 
     def read() -> list[RecentConversation]:
-        rows: Any = conversation_list(actor=actor).only("pk", "title")[:RECENT]
+        rows: Any = conversation_list(actor=actor).only("pk", "title", "seen_at")[:RECENT]
         return [
             RecentConversation(
+                row.pk,
                 str(row),
                 reverse("conversations:detail", args=[tenant.slug, row.pk]),
-                row.is_answering,
+                live_state(row),
             )
             for row in rows
         ]
 
-    return {"recent_conversations": SimpleLazyObject(read)}
+    rows = SimpleLazyObject(read)
+    return {
+        "recent_conversations": rows,
+        "is_recent_busy": SimpleLazyObject(
+            lambda: any(c.state in ("running", "waiting") for c in rows)
+        ),
+    }

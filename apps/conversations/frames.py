@@ -17,7 +17,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 
-from apps.conversations import selectors
+from apps.conversations import selectors, services
 from apps.conversations.answers import is_formed, shown_text
 from apps.conversations.citations import Passage, answer_cite, passages_of
 from apps.conversations.models import Conversation
@@ -220,4 +220,7 @@ def _stored_view(target: Target) -> TurnView:
         turn = selectors.turn_get(
             actor=target.actor, conversation=conversation, run_id=target.run_id
         )
+        services.conversation_seen(
+            tenant=target.tenant, actor=target.actor, conversation=conversation
+        )  # who watches an answer end knows of it
         return selectors.turn_view(turn)

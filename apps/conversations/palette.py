@@ -1,9 +1,10 @@
-"""What the command palette finds here: the caller's own conversations by title."""
+"""What the command palette finds here: the caller's own conversations, by what was said in them."""
 
 from __future__ import annotations
 
 from django.urls import reverse
 
+from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -14,20 +15,16 @@ _SHOWN = 6
 
 @palette_source("conversations", order=10)
 def conversations(tenant: Tenant, actor: Actor, query: str) -> Group:
-    """Return conversations whose title holds the query, the last used first."""
+    """Return conversations that hold the query, with the place where; the last used ones without a query."""
     if not actor.can("conversation.read"):
         return Group("Conversations")
-    rows = Conversation.objects.visible_to(actor).order_by("-updated_at")
+
+    def item(pk: int, title: str, hint: str = "") -> Item:
+        url = reverse("conversations:detail", args=[tenant.slug, pk])
+        return Item(title or "New conversation", url, "message-square", hint)
+
     if query:
-        rows = rows.filter(title__icontains=query)
-    return Group(
-        "Conversations",
-        [
-            Item(
-                str(row),
-                reverse("conversations:detail", args=[tenant.slug, row.pk]),
-                "message-square",
-            )
-            for row in rows.only("pk", "title")[:_SHOWN]
-        ],
-    )
+        found = conversation_find(actor=actor, query=query, most=_SHOWN)
+        return Group("Conversations", [item(row.pk, row.title, row.excerpt) for row in found])
+    rows = Conversation.objects.visible_to(actor).order_by("-updated_at").only("pk", "title")
+    return Group("Conversations", [item(row.pk, row.title) for row in rows[:_SHOWN]])

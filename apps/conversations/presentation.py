@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from apps.conversations.answers import (
@@ -22,7 +23,7 @@ from apps.conversations.citations import (
     answer_number,
     flagged,
 )
-from apps.conversations.models import Citation, Message, Turn
+from apps.conversations.models import Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView, is_plan, plan_view
 from apps.conversations.rendering import Block, blocks_render
 from runs.argument_changes import Change
@@ -118,6 +119,8 @@ class TurnView:
     """A question with its answer, as ``conversations/_turn.html`` needs it.
 
     Attributes:
+        cost_usd: what the answer has cost; None where no price is known.
+        feedback: what the reader has said about the answer.
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
         output: the form its answer has, of ``models.Output``.
         problem: why an answer that should have a form has none.
@@ -133,6 +136,8 @@ class TurnView:
     model_label: str
     is_extractive: bool
     siblings: list[int] = field(default_factory=list)
+    cost_usd: Decimal | None = None
+    feedback: Feedback | None = None
     phase: str = ""
     duration_s: float | None = None
     usage: dict[str, int] = field(default_factory=dict)
@@ -391,6 +396,7 @@ def turn_view_ended(
         "input_tokens": run.usage.get("input_total", 0),
         "output_tokens": run.usage.get("output_total", 0),
     }
+    view.cost_usd = run.cost_usd
     if run.status == RunStatus.FAILED:
         view.error_code, view.error_message = run.error_code, run.error_message
         view.request_id = str(run.request.get("request_id", ""))

@@ -14,7 +14,14 @@ from apps.collections.page_views import has_images
 from apps.conversations.answers import is_formed, shown_text
 from apps.conversations.branches import branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
-from apps.conversations.models import Citation, Conversation, Message, QueuedQuestion, Turn
+from apps.conversations.models import (
+    Citation,
+    Conversation,
+    Feedback,
+    Message,
+    QueuedQuestion,
+    Turn,
+)
 from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
 from basics.errors import Missing
 from runs.models import ACTIVE, Run, RunStatus
@@ -137,8 +144,12 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
     tree = tree_read(conversation)
     rows = _turns(actor, conversation).filter(pk__in=tree.shown)
     views = [turn_view(turn) for turn in rows]
+    mine = Feedback.objects.filter(
+        tenant_id=actor.tenant_id, turn__in=tree.shown, user_id=actor.user_id or 0
+    )
+    said = {row.turn_id: row for row in mine}
     for view in views:
-        view.siblings = tree.siblings(view.pk)
+        view.siblings, view.feedback = tree.siblings(view.pk), said.get(view.pk)
     return views
 
 

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import branch_views, trace_views, views
+from apps.conversations import around_views, branch_views, share_views, trace_views, views
 
 app_name = "conversations"
 urlpatterns = [
     path("", views.home, name="home"),
     path("new/", views.create, name="create"),
+    path("all/", around_views.index, name="list"),
+    path("recent/", around_views.recent, name="recent"),
+    path("settings/", around_views.rules, name="settings"),
+    path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("<int:pk>/", views.detail, name="detail"),
+    path("<int:pk>/draft/", around_views.draft, name="draft"),
+    path("<int:pk>/queue/", around_views.queue, name="queue"),
+    path("<int:pk>/queue/ask/", around_views.queue_ask, name="queue-ask"),
+    path("<int:pk>/queue/<int:queued_pk>/remove/", around_views.queue_remove, name="queue-remove"),
+    path("<int:pk>/turns/<int:turn_pk>/feedback/", around_views.feedback, name="feedback"),
+    path("<int:pk>/shares/", share_views.shares, name="shares"),
+    path("<int:pk>/shares/<int:share_pk>/revoke/", share_views.share_revoke, name="share-revoke"),
+    path("<int:pk>/export/", share_views.export, name="export"),
     path("<int:pk>/turns/", views.turn_create, name="turn-create"),
     path("<int:pk>/turns/<int:turn_pk>/retry/", views.turn_retry, name="turn-retry"),
     path("<int:pk>/turns/<int:turn_pk>/edit/", branch_views.turn_edit, name="turn-edit"),

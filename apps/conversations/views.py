@@ -68,8 +68,14 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show a conversation; an answer under way goes on by its stream."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    who: Any = {"actor": request.actor, "conversation": conversation}
+    services.conversation_seen(tenant=request.tenant, **who)
+    turns = selectors.turn_views(**who)
     context = _composer(request, conversation) | {
-        "turns": selectors.turn_views(actor=request.actor, conversation=conversation),
+        "turns": turns,
+        "queued": list(selectors.queued_list(**who)),
+        "last_pk": turns[-1].pk if turns else 0,
+        "cost_usd": selectors.cost_of(**who),
     }
     return render(request, "conversations/detail.html", context)
 
@@ -77,8 +83,8 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("conversation.write")
 def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Take a question; answer with its turn, which opens the stream."""
-    turn = services.turn_submit(
+    """Take a question; answer with its turn, which opens the stream, or with the questions that wait."""
+    asked = services.question_queue(
         tenant=request.tenant,
         actor=request.actor,
         conversation=Conversation(pk=pk, tenant=request.tenant),
@@ -88,7 +94,9 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    return turn_fragment(request, turn)
+    if isinstance(asked, Turn):
+        return turn_fragment(request, asked)
+    return queue_fragment(request, pk)
 
 
 @require_POST
@@ -239,6 +247,24 @@ def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
         stored = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk)
         context["turn"] = selectors.turn_view(stored)
     return render(request, "conversations/_turn.html", context)
+
+
+def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpResponse:
+    """Return the questions that wait, and the turns of the branch that is shown which the page does not show yet.
+
+    Args:
+        after: the newest turn that the page shows; 0 for all it needs.
+    """
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    who: Any = {"actor": request.actor, "conversation": conversation}
+    turns = [turn for turn in selectors.turn_views(**who) if turn.pk > after] if after else []
+    context = {
+        "conversation": conversation,
+        "queued": list(selectors.queued_list(**who)),
+        "turns": turns,
+        "last_pk": conversation.head_id or 0,
+    }
+    return render(request, "conversations/_queue_news.html", context)
 
 
 def _composer(

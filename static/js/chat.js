@@ -5,18 +5,37 @@ const $ = (id) => document.getElementById(id);
 const form = $("composer"), box = form.elements.text, msgs = $("msgs"), turns = $("turns"), problem = $("composer-error");
 const touch = matchMedia("(pointer: coarse)");
 
-// --- drafts: one per conversation, saved as typed ---------------------------------------------
-const DRAFT = `gw.draft.${form.dataset.draft}`;
+// --- drafts: as typed. This browser has the newest until the server has taken it (hx-post on the textarea, and the last
+// words when the page goes); a new conversation has no place on the server yet. -------------------
+const DRAFT = `gw.draft.${form.dataset.draft}`, draftUrl = form.dataset.draftUrl;
 const store = (text) => {
   try { if (text) localStorage.setItem(DRAFT, text); else localStorage.removeItem(DRAFT); }
   catch { /* storage refused: the draft lives in the page only */ }
 };
-if (!box.value) {
-  try { box.value = localStorage.getItem(DRAFT) ?? ""; } catch { /* as above */ }
-}
-let saving;
+let saving, kept = box.value;
+try { box.value = localStorage.getItem(DRAFT) ?? box.value; } catch { /* as above */ }
 box.addEventListener("input", () => { clearTimeout(saving); saving = setTimeout(() => store(box.value), 200); });
-addEventListener("pagehide", () => { clearTimeout(saving); store(box.value || (sent.busy ? sent.text : "")); });
+box.addEventListener("htmx:config:request", () => { kept = box.value; });
+box.addEventListener("htmx:finally:request", (e) => {
+  const status = e.detail.ctx.response?.status ?? 0;
+  if (status >= 200 && status < 400 && box.value === kept) store("");
+});
+addEventListener("pagehide", () => {
+  clearTimeout(saving);
+  const text = box.value || (sent.busy ? sent.text : "");
+  store(text);
+  if (!draftUrl || text === kept) return;
+  const body = new FormData();
+  body.set("text", text);
+  body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+  navigator.sendBeacon(draftUrl, body);
+});
+/** Put text into the composer as if it was typed, so that it is kept as a draft. */
+function fill(text) {
+  box.value = text;
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  box.focus();
+}
 
 // --- keys: Enter sends, Shift+Enter breaks the line; on touch, Enter breaks; never while an IME composes ---
 box.addEventListener("keydown", (e) => {
@@ -28,7 +47,7 @@ box.addEventListener("keydown", (e) => {
   }
   if (e.key !== "Enter" || e.shiftKey || touch.matches) return;
   e.preventDefault();
-  if (!live() && !sent.busy) form.requestSubmit();
+  if (!sent.busy) form.requestSubmit(); // while an answer is written the question waits in the queue
 });
 document.addEventListener("keydown", (e) => {
   if (e.key !== "Escape" || e.defaultPrevented || e.isComposing) return;
@@ -46,7 +65,7 @@ const sent = { id: "", text: "", busy: false, bubble: null };
 form.addEventListener("htmx:config:request", (e) => {
   if (e.target !== form) return;
   const text = box.value.trim();
-  if (!text || live() || sent.busy) return e.preventDefault();
+  if (!text || sent.busy) return e.preventDefault();
   if (!sent.id || sent.text !== text) sent.id = newId();
   sent.text = text;
   e.detail.ctx.request.body.set("client_id", sent.id);
@@ -63,8 +82,11 @@ function newId() {
 form.addEventListener("htmx:before:request", (e) => {
   if (e.target !== form) return;
   sent.busy = true;
+  sent.bubble = null;
   problem.replaceChildren();
   box.value = "";
+  kept = "";
+  if (live()) return; // it waits above the composer, see _queue.html
   $("hello")?.setAttribute("hidden", "");
   sent.bubble = document.createElement("div");
   sent.bubble.className = "turn";
@@ -89,15 +111,17 @@ form.addEventListener("htmx:finally:request", (e) => {
   const ctx = e.detail.ctx, status = ctx.response?.status ?? 0;
   sent.busy = false;
   if (status >= 200 && status < 400) {
+    const waits = !sent.bubble;
     Object.assign(sent, { id: "", text: "", bubble: null });
     store(box.value);
+    if (waits) return gw.announce("Your question is asked next");
     const last = turns.lastElementChild;
     if (last) anchor(last);
     for (const s of document.querySelectorAll(".srcset[data-active]")) s.removeAttribute("data-active");
     return;
   }
   sent.bubble?.remove();
-  if (!box.value) box.value = sent.text; // nothing typed is ever lost
+  if (!box.value) fill(sent.text); // nothing typed is ever lost
   store(box.value);
   if (!turns.childElementCount) $("hello")?.removeAttribute("hidden");
   const alert = document.createElement("div"), text = document.createElement("p"), retry = document.createElement("button");
@@ -121,6 +145,17 @@ document.addEventListener("click", (e) => {
   form.elements.model?.focus();
   form.elements.model?.showPicker?.();
 });
+
+// --- a question that waits goes back into the composer; the share dialog reads its links when it opens ---
+document.addEventListener("click", (e) => {
+  const back = e.target.closest("[data-take-back]");
+  if (back && !box.value) fill(back.dataset.takeBack);
+}, true);
+const share = $("share");
+if (share) {
+  new MutationObserver(() => { if (share.open) htmx.trigger($("shares"), "gw:shares"); })
+    .observe(share, { attributes: true, attributeFilter: ["open"] });
+}
 
 // --- branches: buttons that ask name the question once, so that a retry is the same question -------
 document.addEventListener("htmx:config:request", (e) => {
@@ -197,60 +232,6 @@ if (msgs) {
   jump?.addEventListener("click", () => { follow = true; toEnd(); seen(); });
   toEnd();
 }
-
-// --- citations: preview on hover and focus, the source panel on click ---------------------------
-const refs = $("refs"), pop = $("cite-pop");
-const cardOf = (cite) => $(`src-${cite.dataset.cite}`); // data-cite = "<run>-<number>"
-function preview(cite) {
-  const card = cardOf(cite);
-  if (!card) return;
-  const title = document.createElement("b"), where = document.createElement("span"), quote = document.createElement("p");
-  title.textContent = card.querySelector("[data-name]").textContent;
-  where.className = "muted xs";
-  where.textContent = card.querySelector("[data-where]").textContent;
-  quote.textContent = card.querySelector(".quote").textContent;
-  pop.replaceChildren(title, where, quote);
-  pop.showPopover();
-  const at = cite.getBoundingClientRect(), own = pop.getBoundingClientRect();
-  const above = at.top - own.height - 8;
-  pop.style.left = `${Math.max(12, Math.min(at.left - 20, innerWidth - own.width - 12))}px`;
-  pop.style.top = `${above > 8 ? above : at.bottom + 8}px`;
-}
-const hide = () => { if (pop?.matches(":popover-open")) pop.hidePopover(); };
-function pin(cite) {
-  hide();
-  const card = cardOf(cite);
-  if (!card) return;
-  for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.contains(card));
-  for (const c of document.querySelectorAll("button.cite[aria-expanded=true]")) c.removeAttribute("aria-expanded");
-  cite.setAttribute("aria-expanded", "true");
-  openRefs();
-  for (const other of card.parentElement.querySelectorAll("details[open]")) if (other !== card) other.open = false;
-  card.open = true;
-  card.scrollIntoView({ block: "start" });
-}
-// An opened source: its surroundings scroll to the passage, which stands in their middle.
-refs.addEventListener("htmx:after:settle", (e) => {
-  const mark = e.target.querySelector?.(".leaf mark"), leaf = mark?.closest(".leaf");
-  if (leaf) leaf.scrollTop = Math.max(0, mark.offsetTop - 40);
-});
-function openRefs() { if (getComputedStyle(refs).display === "none") refs.showPopover(); }
-document.addEventListener("click", (e) => {
-  const cite = e.target.closest("button.cite[data-cite]");
-  if (cite) return pin(cite);
-  const all = e.target.closest("[data-show-sources]"); // "4 sources" under an answer
-  if (!all) return;
-  for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.id === all.dataset.showSources);
-  openRefs();
-});
-for (const [show, away] of [["pointerover", "pointerout"], ["focusin", "focusout"]]) {
-  document.addEventListener(show, (e) => {
-    const cite = e.target.closest?.("button.cite[data-cite]");
-    if (cite && e.pointerType !== "touch") preview(cite);
-  });
-  document.addEventListener(away, (e) => { if (e.target.closest?.("button.cite")) hide(); });
-}
-msgs?.addEventListener("scroll", hide, { passive: true });
 
 // --- copy an answer: its text with markers, then its sources -----------------------------------
 document.addEventListener("click", async (e) => {

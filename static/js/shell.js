@@ -50,6 +50,7 @@ for (const name of ["htmx:response:error", "htmx:error"]) {
   document.addEventListener(name, (e) => {
     const el = e.target;
     if (el.id === "composer" || el.hasAttribute?.("hx-sse:connect")) return; // they speak for themselves
+    if (el.hasAttribute?.("data-quiet")) return; // asks again by itself
     toast(errorText(e.detail.ctx));
   });
 }

@@ -60,7 +60,7 @@ document.addEventListener("htmx:sse:close", (e) => {
   if (!art) return;
   art.removeAttribute("data-live");
   art.removeAttribute("data-lost");
-  for (const mark of document.querySelectorAll(".recent [aria-current] .pulse")) mark.remove();
+  for (const mark of document.querySelectorAll(".recent [aria-current] .pulse")) mark.remove(); // the rest is told by conversations:recent
   gw.announce("Answer ready");
   document.dispatchEvent(new CustomEvent("gw:answered", { detail: { article: art } }));
 });

@@ -35,6 +35,8 @@ CONVERSATION = {"pk": "conversations.Conversation"}
 ASSISTANT = {"pk": "conversations.Assistant"}
 EXPERIMENT = {"pk": "evaluations.Experiment"}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
+QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
+SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 API_DECISION = {"pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
 DECISION = {
@@ -121,6 +123,27 @@ def _turn(is_active: bool, status: str) -> Callable[[Side, str], None]:
             )
 
     return change
+
+
+def _answered(side: Side, role: str) -> None:
+    """The conversation's one turn is answered, and it is what the conversation shows."""
+    _turn(False, "completed")(side, role)
+    turn, run = side.row("conversations.Turn", role), side.row("runs.Run", role)
+    run.answer = "Because."
+    with platform_scope():
+        run.save()
+        turn.conversation.head = turn
+        turn.conversation.save()
+
+
+def _share_key(side: Side, role: str) -> uuid.UUID:
+    """The key of a link that works."""
+    share = side.row("conversations.ConversationShare", role)
+    share.snapshot = {"turns": []}
+    with platform_scope():
+        share.save()
+    key: uuid.UUID = share.key
+    return key
 
 
 def _cut_short(side: Side, role: str) -> None:
@@ -575,6 +598,20 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:turn-continue", "POST", "conversation.write", TURN, data=_send(client_id=_uuid), before=_cut_short, ok=302),
     Row("conversations:turn-choose", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
     Row("conversations:turn-fork", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
+    Row("conversations:list", action="conversation.read"),
+    Row("conversations:recent", action="conversation.read"),
+    Row("conversations:settings", action="tenant.manage"),
+    Row("conversations:settings", "POST", "tenant.manage", data=_send(keep_days="30", makes_titles="on"), ok=302),
+    Row("conversations:shared", action="conversation.read", fixed={"key": _share_key}),
+    Row("conversations:draft", "POST", "conversation.write", CONVERSATION, data=_send(text="Wh"), ok=204),
+    Row("conversations:queue", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:queue-ask", "POST", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:queue-remove", "POST", "conversation.write", QUEUED, ok=302),
+    Row("conversations:feedback", "POST", "conversation.write", TURN, data=_send(verdict="good"), before=_answered, ok=302),
+    Row("conversations:shares", "GET", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:shares", "POST", "conversation.write", CONVERSATION, before=_answered, ok=302),
+    Row("conversations:share-revoke", "POST", "conversation.write", SHARE, ok=302),
+    Row("conversations:export", "GET", "conversation.read", CONVERSATION),
     Row("conversations:run-stream", "GET", "conversation.read", RUN, before=_turn(False, "completed"), is_stream=True),
     Row("conversations:run-trace", "GET", "conversation.read", RUN, before=_turn(False, "completed"), also=("run.read",)),
     Row("conversations:run-stop", "POST", "conversation.write", RUN, before=_turn(True, "running"), ok=204),
@@ -710,6 +747,20 @@ API: tuple[Row, ...] = (
     Row("api:turns-continue", "POST", "conversation.write", TURN, before=_cut_short, ok=201, also=TALK),
     Row("api:turns-choose", "POST", "conversation.write", TURN, before=_turn(False, "completed"), also=TALK),
     Row("api:turns-fork", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-feedback", "PUT", "conversation.write", TURN, data=_send(verdict="bad", reason="wrong"), before=_answered, also=TALK),
+    Row("api:turns-feedback", "DELETE", "conversation.write", TURN, before=_answered, ok=204, also=TALK),
+    Row("api:feedback-list", action="conversation.read"),
+    Row("api:conversations-search", action="conversation.read", data=_send(q="why")),
+    Row("api:conversations-draft", "PUT", "conversation.write", CONVERSATION, data=_send(text="Wh"), ok=204, also=TALK),
+    Row("api:conversations-export", "GET", "conversation.read", CONVERSATION),
+    Row("api:queue-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:queue-list", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid), before=_turn(True, "running"), ok=201, also=TALK),
+    Row("api:queue-detail", "PATCH", "conversation.write", QUEUED, data=_send(text="Why?"), also=TALK),
+    Row("api:queue-detail", "DELETE", "conversation.write", QUEUED, ok=204, also=TALK),
+    Row("api:shares-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:shares-list", "POST", "conversation.write", CONVERSATION, before=_answered, ok=201, also=TALK),
+    Row("api:shares-detail", "DELETE", "conversation.write", SHARE, ok=204, also=TALK),
+    Row("api:shares-read", action="conversation.read", fixed={"key": _share_key}),
     Row("api:runs-detail", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:runs-trace", "GET", "run.read", {"pk": "runs.Run"}, before=_turn(False, "completed")),
     Row("api:runs-stop", "POST", "conversation.write", {"pk": "runs.Run"}, before=_turn(True, "running"), ok=202, also=("run.read", *TALK)),

@@ -27,6 +27,7 @@ from apps.conversations.services.conversations import (
 )
 from apps.conversations.services.drafts import conversation_seen, draft_set
 from apps.conversations.services.examples import EXAMPLES, example_install, example_read
+from apps.conversations.services.exports import Export, conversation_export
 from apps.conversations.services.feedback import feedback_give, feedback_withdraw
 from apps.conversations.services.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.services.queue import (
@@ -55,6 +56,7 @@ __all__ = [
     "QUEUE_JOB",
     "RUN_KIND",
     "TITLE_JOB",
+    "Export",
     "advisory_lock",
     "assistant_archive",
     "assistant_create",
@@ -64,6 +66,7 @@ __all__ = [
     "conversation_ask",
     "conversation_create",
     "conversation_delete",
+    "conversation_export",
     "conversation_fork",
     "conversation_remove",
     "conversation_rename",

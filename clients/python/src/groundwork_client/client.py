@@ -392,6 +392,53 @@ class Groundwork(Transport):
         """Delete a conversation with its turns and runs."""
         self._call("DELETE", f"/api/v1/conversations/{id}", idempotency_key=idempotency_key)
 
+    def conversations_draft(self, id: int, body: models.DraftInputRequest, *, idempotency_key: str | None = None) -> None:
+        """Keep what is typed and not sent; sending it as a question forgets it."""
+        self._call("PUT", f"/api/v1/conversations/{id}/draft", body=body, idempotency_key=idempotency_key)
+
+    def conversations_export(self, id: int, *, form: Literal['json', 'markdown'] | None = None) -> models.ConversationExport:
+        """Export a conversation: all branches as JSON, or the one that is shown as Markdown with its sources. form:
+        * `json` - json * `markdown` - markdown."""
+        return cast("models.ConversationExport", self._call("GET", f"/api/v1/conversations/{id}/export", query={"form": form}))
+
+    def queue_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedQueuedQuestionList:
+        """List the questions that wait, the last one first; they are asked oldest first. cursor: The pagination
+        cursor value. page_size: Number of results to return per page."""
+        return cast("models.PaginatedQueuedQuestionList", self._call("GET", f"/api/v1/conversations/{id}/queue", query={"cursor": cursor, "page_size": page_size}))
+
+    def queue_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.QueuedQuestion]:
+        """Go through all rows of ``queue_list``, page by page."""
+        return self._every(lambda cursor: self.queue_list(id, page_size=page_size, cursor=cursor))
+
+    def queue_add(self, id: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.AskedOrQueued:
+        """Ask a question as soon as the answer under way has ended; at once if there is none."""
+        return cast("models.AskedOrQueued", self._call("POST", f"/api/v1/conversations/{id}/queue", body=body, idempotency_key=idempotency_key))
+
+    def queue_update(self, id: int, queued_pk: int, body: models.PatchedQueuedUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.QueuedQuestion:
+        """Change a question that waits."""
+        return cast("models.QueuedQuestion", self._call("PATCH", f"/api/v1/conversations/{id}/queue/{queued_pk}", body=body or {}, idempotency_key=idempotency_key))
+
+    def queue_remove(self, id: int, queued_pk: int, *, idempotency_key: str | None = None) -> None:
+        """Take back a question that waits."""
+        self._call("DELETE", f"/api/v1/conversations/{id}/queue/{queued_pk}", idempotency_key=idempotency_key)
+
+    def shares_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedShareList:
+        """List the links that work, newest first, with who has opened them. cursor: The pagination cursor value.
+        page_size: Number of results to return per page."""
+        return cast("models.PaginatedShareList", self._call("GET", f"/api/v1/conversations/{id}/shares", query={"cursor": cursor, "page_size": page_size}))
+
+    def shares_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Share]:
+        """Go through all rows of ``shares_list``, page by page."""
+        return self._every(lambda cursor: self.shares_list(id, page_size=page_size, cursor=cursor))
+
+    def shares_create(self, id: int, *, idempotency_key: str | None = None) -> models.Share:
+        """Make a link to what the branch that is shown says now; members of the workspace can open it."""
+        return cast("models.Share", self._call("POST", f"/api/v1/conversations/{id}/shares", idempotency_key=idempotency_key))
+
+    def shares_revoke(self, id: int, share_pk: int, *, idempotency_key: str | None = None) -> None:
+        """Make a link work no more."""
+        self._call("DELETE", f"/api/v1/conversations/{id}/shares/{share_pk}", idempotency_key=idempotency_key)
+
     def turns_list(self, id: int, *, branches: Literal['all', 'shown'] | None = None, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTurnList:
         """List the turns of the branch that is shown, or of all, newest first. branches: `shown` (the default): the
         branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`. cursor: The
@@ -422,6 +469,15 @@ class Groundwork(Transport):
         """Ask a question in other words, in a new branch beside the turn; the turn stays as it was."""
         return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/edit", body=body, idempotency_key=idempotency_key))
 
+    def feedback_give(self, id: int, turn_pk: int, body: models.FeedbackInputRequest, *, idempotency_key: str | None = None) -> models.Feedback:
+        """Say what one thinks of an answer; it replaces what was said before. Admins of the workspace can read
+        it."""
+        return cast("models.Feedback", self._call("PUT", f"/api/v1/conversations/{id}/turns/{turn_pk}/feedback", body=body, idempotency_key=idempotency_key))
+
+    def feedback_withdraw(self, id: int, turn_pk: int, *, idempotency_key: str | None = None) -> None:
+        """Take back what one has said about an answer."""
+        self._call("DELETE", f"/api/v1/conversations/{id}/turns/{turn_pk}/feedback", idempotency_key=idempotency_key)
+
     def turns_fork(self, id: int, turn_pk: int, *, idempotency_key: str | None = None) -> models.Conversation:
         """Begin another conversation with a copy of the branch up to and with a turn."""
         return cast("models.Conversation", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/fork", idempotency_key=idempotency_key))
@@ -433,6 +489,11 @@ class Groundwork(Transport):
     def turns_retry(self, id: int, turn_pk: int, body: models.RetryInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
         """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
         return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/retry", body=body or {}, idempotency_key=idempotency_key))
+
+    def conversations_search(self, *, q: str) -> models.FoundConversations:
+        """Search one's own conversations: titles, questions and answers. The 30 last used are given. q: Words; each
+        finds longer words too that begin with it."""
+        return cast("models.FoundConversations", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
 
     def document_types_get(self) -> models.DocumentTypeRules:
         """Return the rules that give documents their types, null when there are none."""
@@ -509,6 +570,16 @@ class Groundwork(Transport):
     def embeddings_create(self, body: models.EmbeddingsShapeRequest, *, idempotency_key: str | None = None) -> models.Embeddings:
         """Embed texts with one of the workspace's embedders; vectors have length 1."""
         return cast("models.Embeddings", self._call("POST", "/api/v1/embeddings", body=body, idempotency_key=idempotency_key))
+
+    def feedback_list(self, *, cursor: str | None = None, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> models.PaginatedFeedbackList:
+        """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read
+        its audit log. cursor: The pagination cursor value. page_size: Number of results to return per page.
+        verdict: * `good` - good * `bad` - bad."""
+        return cast("models.PaginatedFeedbackList", self._call("GET", "/api/v1/feedback", query={"cursor": cursor, "page_size": page_size, "verdict": verdict}))
+
+    def feedback_list_all(self, *, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> Iterator[models.Feedback]:
+        """Go through all rows of ``feedback_list``, page by page."""
+        return self._every(lambda cursor: self.feedback_list(page_size=page_size, verdict=verdict, cursor=cursor))
 
     def imports_get(self, id: int) -> models.ImportDetail:
         """Return an import with its counts and what was left out."""
@@ -593,6 +664,10 @@ class Groundwork(Transport):
         """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
         return cast("models.Run", self._call("POST", f"/api/v1/runs/{id}/stop", idempotency_key=idempotency_key))
 
+    def runs_trace(self, id: int) -> models.Trace:
+        """Return what was searched for and found, turn by turn, with calls, tokens, money and times."""
+        return cast("models.Trace", self._call("GET", f"/api/v1/runs/{id}/trace"))
+
     def search(self, body: models.SearchRequest, *, idempotency_key: str | None = None) -> models.SearchResult:
         """Find passages by meaning, by words and by exact codes, with the rank of each."""
         return cast("models.SearchResult", self._call("POST", "/api/v1/search", body=body, idempotency_key=idempotency_key))
@@ -604,6 +679,10 @@ class Groundwork(Transport):
     def search_cases_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
         """Delete a saved question."""
         self._call("DELETE", f"/api/v1/search-cases/{id}", idempotency_key=idempotency_key)
+
+    def shares_read(self, key: str) -> models.SharedConversation:
+        """Read a shared conversation; of each source, what you may see now."""
+        return cast("models.SharedConversation", self._call("GET", f"/api/v1/shares/{key}"))
 
     def snapshots_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
         """Forget the name of a moment; documents and versions stay."""

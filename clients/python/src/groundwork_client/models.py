@@ -93,6 +93,12 @@ class ArgumentChange(TypedDict):
     """JSON text; empty where there is none."""
 
 
+class AskedOrQueued(TypedDict):
+    """What has become of a question: a turn if it could be asked at once, else one that waits."""
+    turn: Turn | None
+    queued: QueuedQuestion | None
+
+
 class Assistant(TypedDict):
     id: int
     slug: str
@@ -531,11 +537,24 @@ class Conversation(TypedDict):
     """Who answers; null for the model alone."""
     is_answering: bool
     """A turn is under way."""
+    state: str
+    """running, waiting (for a decision), done (and not looked at yet), or empty."""
+    draft: str
+    """What is typed and not sent."""
     head_id: int | None
     """Last turn of the branch that is shown; the next question follows it."""
     forked_from_id: int | None
     created_at: str
     updated_at: str
+
+
+class ConversationExport(TypedDict):
+    name: str
+    """For a file."""
+    markdown: str
+    """The branch that is shown, with sources; with form=markdown."""
+    conversation: Any
+    """All branches as a tree by `parent`; with form=json."""
 
 
 class ConversationInputRequest(TypedDict):
@@ -750,6 +769,11 @@ class DocumentTypeRulesRequest(TypedDict):
     rules: Any
     """Signals by type, as data; null for none. See document-types/example."""
 
+
+class DraftInputRequest(TypedDict):
+    text: str
+    """Empty: no draft."""
+
 EffectEnum: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 
@@ -801,6 +825,30 @@ class ExtensionShapeRequest(TypedDict):
     collections: NotRequired[Any]
     events: NotRequired[bool]
     """Stream the run's events too, under `groundwork`."""
+
+
+class Feedback(TypedDict):
+    id: int
+    turn_id: int
+    user: str
+    verdict: str
+    reason: str
+    comment: str
+    question: str
+    answer: str
+    model: str
+    created_at: str
+    updated_at: str
+
+
+class FeedbackInputRequest(TypedDict):
+    verdict: VerdictEnum
+    reason: NotRequired[ReasonEnum | BlankEnum]
+    """good: correct, complete, well_sourced, clear; bad: wrong, unsupported, incomplete, missed_source, not_asked,
+    unclear  * `clear` - clear * `complete` - complete * `correct` - correct * `incomplete` - incomplete *
+    `missed_source` - missed_source * `not_asked` - not_asked * `unclear` - unclear * `unsupported` - unsupported *
+    `well_sourced` - well_sourced * `wrong` - wrong"""
+    comment: NotRequired[str]
 
 
 class File(TypedDict):
@@ -919,6 +967,24 @@ class Finding(TypedDict):
     is_repaired: bool
     advice: str
     """What to do about what cannot be repaired here."""
+
+
+class FoundConversation(TypedDict):
+    id: int
+    title: str
+    updated_at: str
+    turn_id: int | None
+    """Null where only the title fits."""
+    author: str
+    """user or assistant; empty where only the title fits."""
+    excerpt: str
+    """Plain text."""
+    marks: list[list[int]]
+    """Where in the excerpt the words are: [start, end) in characters."""
+
+
+class FoundConversations(TypedDict):
+    results: list[FoundConversation]
 
 
 class FunctionShapeRequest(TypedDict):
@@ -1271,6 +1337,12 @@ class PaginatedDocumentList(TypedDict):
     results: list[Document]
 
 
+class PaginatedFeedbackList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Feedback]
+
+
 class PaginatedFileChangeList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -1295,10 +1367,22 @@ class PaginatedMemberList(TypedDict):
     results: list[Member]
 
 
+class PaginatedQueuedQuestionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[QueuedQuestion]
+
+
 class PaginatedSearchCaseList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[SearchCase]
+
+
+class PaginatedShareList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Share]
 
 
 class PaginatedSnapshotList(TypedDict):
@@ -1417,6 +1501,11 @@ class PatchedDocumentDescribeRequest(TypedDict):
     """The team's own metadata, whole."""
 
 
+class PatchedQueuedUpdateRequest(TypedDict):
+    text: NotRequired[str]
+    """The question."""
+
+
 class PatchedToolEntryChangeRequest(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
@@ -1483,6 +1572,17 @@ class PublishInputRequest(TypedDict):
     """Its number."""
 
 
+class QueuedQuestion(TypedDict):
+    id: int
+    text: str
+    model: str
+    """Empty: the conversation's."""
+    client_id: str
+    problem: str
+    """Why it was not asked when its time came; empty: it waits."""
+    created_at: str
+
+
 class Reader(TypedDict):
     cursor: str
     """Give it back with the next step."""
@@ -1491,6 +1591,8 @@ class Reader(TypedDict):
     place: int
     """How many chunks lie before it."""
     total: int
+
+ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
 
 
 class Replay(TypedDict):
@@ -1713,6 +1815,43 @@ class SearchTrace(TypedDict):
     timings_ms: dict[str, float]
     reranker: str | None
     """What ordered the best passages anew; null where nothing did."""
+
+
+class Share(TypedDict):
+    id: int
+    key: str
+    """Read it at /shares/{key}."""
+    title: str
+    created_at: str
+    readers: list[dict[str, Any]]
+    """Who has opened it."""
+
+
+class SharedCitation(TypedDict):
+    number: int
+    document_name: str
+    """Says so, where you may not see the source."""
+    collection_name: str
+    page: int | None
+    quote: str
+    """Empty where you may not see the source."""
+
+
+class SharedConversation(TypedDict):
+    title: str
+    by: str
+    created_at: str
+    turns: list[SharedTurn]
+
+
+class SharedTurn(TypedDict):
+    question: str
+    answer: str
+    """Markdown with markers [1]."""
+    model: str
+    asked_at: str
+    citations: list[SharedCitation]
+    hidden_citations: int
 
 
 class Snapshot(TypedDict):
@@ -2096,6 +2235,92 @@ class Tools(TypedDict):
     """Ready to be sent to a model as its tools."""
 
 
+class Trace(TypedDict):
+    run_id: int
+    model: str
+    status: RunStatus
+    question: str
+    """Empty for a run outside of a conversation."""
+    searched_for: str
+    """The question as it was rewritten for the first search; empty: as it was asked."""
+    plan: TracePlan | None
+    steps: list[TraceStep]
+    """The model's turns."""
+    removed_citations: int
+    limit_reached: str
+    usage: dict[str, int]
+    cost_usd: str | None
+    queued_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class TraceCall(TypedDict):
+    id: str
+    parent_id: str
+    """The call that made it; empty: the model did."""
+    name: str
+    status: str
+    error_code: str
+    arguments: Any
+    """Secrets are masked."""
+    decision: str
+    """Of the policy: allow, ask or deny."""
+    decision_why: str
+    summary: str
+    started_at: str
+    duration_ms: int | None
+    results: list[TraceHit]
+    """What a search has found, best first."""
+
+
+class TraceHit(TypedDict):
+    rank: int
+    chunk_id: int
+    document_id: int | None
+    document: str
+    page: int | None
+    score: float | None
+    vector_rank: int | None
+    """Place in the search by meaning."""
+    lexical_rank: int | None
+    """Place in the search by words."""
+    exact_rank: int | None
+    """Place among exact codes and numbers."""
+    citation: int | None
+    """Number of the citation it became."""
+
+
+class TracePlan(TypedDict):
+    reasoning: str
+    attempt: int
+    """1 for the first plan; more: it was made anew."""
+    steps: list[TracePlanStep]
+
+
+class TracePlanStep(TypedDict):
+    number: int
+    action: str
+    description: str
+    status: str
+    """pending, running, waiting, ok, error or skipped."""
+
+
+class TraceStep(TypedDict):
+    index: int
+    model: str
+    is_by_rule: bool
+    """No model was asked for this turn."""
+    stop: str
+    reasoning: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost_usd: str | None
+    finished_at: str
+    calls: list[TraceCall]
+
+
 class Turn(TypedDict):
     id: int
     index: int
@@ -2111,6 +2336,12 @@ class Turn(TypedDict):
     question: str
     answer: str
     """Markdown with markers [1]; empty until it is finished."""
+    output: Any
+    """The answer as the assistant's output format has it; null for text."""
+    problem: str
+    """Why an answer that should have a form has none."""
+    unsupported: list[list[int]]
+    """Sentences of the answer that no source says: [start, end] in characters."""
     citations: list[Citation]
     removed_citations: int
     """Markers that named no retrieved passage."""
@@ -2222,6 +2453,8 @@ class UsageRow(TypedDict):
     output_tokens: int
     cost_usd: float | None
     """Of a tool: its calls' shares of the model turns that made them."""
+
+VerdictEnum: TypeAlias = "Literal['good', 'bad']"
 
 
 class VersionInputRequest(TypedDict):

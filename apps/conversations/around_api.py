@@ -1,0 +1,221 @@
+"""REST of what stands around a conversation: drafts, waiting questions, feedback, shares, exports, search."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.conversations import selectors, services
+from apps.conversations.api import question_id, turn_out, valid
+from apps.conversations.api_shapes import TurnInput
+from apps.conversations.around_shapes import (
+    AskedOutput,
+    DraftInput,
+    ExportFilter,
+    ExportOutput,
+    FeedbackFilter,
+    FeedbackInput,
+    FeedbackOutput,
+    FoundListOutput,
+    QueuedOutput,
+    QueuedUpdate,
+    SearchFilter,
+    SharedOutput,
+    ShareOutput,
+)
+from apps.conversations.feedback import feedback_list
+from apps.conversations.finding import conversation_find
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.sharing import share_list, shared_view
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+_BOTH = {"GET": "conversation.read", "POST": "conversation.write"}
+
+
+class _AroundView(TenantAPIView):
+    """Base of what belongs to one conversation."""
+
+    def conversation(self, pk: int) -> Conversation:
+        """Return the actor's conversation. Raises Missing."""
+        return selectors.conversation_get(actor=self.actor, pk=pk)
+
+    def who(self) -> dict[str, Any]:
+        """Return for whom services act."""
+        return {"tenant": self.tenant, "actor": self.actor}
+
+
+class DraftView(_AroundView):
+    """What is typed and not sent."""
+
+    actions = {"PUT": "conversation.write"}
+
+    @extend_schema(operation_id="conversations_draft", tags=["conversations"], request=DraftInput, responses={204: None})  # fmt: skip
+    def put(self, request: Request, pk: int) -> Response:
+        """Keep what is typed and not sent; sending it as a question forgets it."""
+        text = valid(DraftInput, request.data)["text"]
+        services.draft_set(**self.who(), conversation=self.conversation(pk), text=text)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class QueueView(_AroundView):
+    """Questions that wait for the answer under way."""
+
+    actions = _BOTH
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="queue_list", tags=["conversations"], responses=QueuedOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the questions that wait, the last one first; they are asked oldest first."""
+        rows = selectors.queued_list(actor=self.actor, conversation=self.conversation(pk))
+        return self.paginated(rows, QueuedOutput)
+
+    @extend_schema(operation_id="queue_add", tags=["conversations"], request=TurnInput, responses={201: AskedOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask a question as soon as the answer under way has ended; at once if there is none."""
+        values = valid(TurnInput, request.data)
+        asked = services.question_queue(
+            **self.who(),
+            conversation=self.conversation(pk),
+            text=values["text"],
+            client_id=values.get("client_id") or question_id(request),
+            model=values["model"],
+        )
+        body = (
+            {"turn": turn_out(self, asked), "queued": None}
+            if isinstance(asked, Turn)
+            else {"turn": None, "queued": QueuedOutput(asked).data}
+        )
+        return Response(body, status=status.HTTP_201_CREATED)
+
+
+class QueuedView(_AroundView):
+    """A question that waits."""
+
+    actions = {"PATCH": "conversation.write", "DELETE": "conversation.write"}
+
+    @extend_schema(operation_id="queue_update", tags=["conversations"], request=QueuedUpdate, responses=QueuedOutput)  # fmt: skip
+    def patch(self, request: Request, pk: int, queued_pk: int) -> Response:
+        """Change a question that waits."""
+        text = valid(QueuedUpdate, request.data)["text"]
+        row = services.queued_edit(**self.who(), conversation=self.conversation(pk), pk=queued_pk, text=text)  # fmt: skip
+        return Response(QueuedOutput(row).data)
+
+    @extend_schema(operation_id="queue_remove", tags=["conversations"], responses={204: None})
+    def delete(self, request: Request, pk: int, queued_pk: int) -> Response:
+        """Take back a question that waits."""
+        services.queued_remove(**self.who(), conversation=self.conversation(pk), pk=queued_pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TurnFeedbackView(_AroundView):
+    """What one thinks of an answer."""
+
+    actions = {"PUT": "conversation.write", "DELETE": "conversation.write"}
+
+    @extend_schema(operation_id="feedback_give", tags=["conversations"], request=FeedbackInput, responses=FeedbackOutput)  # fmt: skip
+    def put(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Say what one thinks of an answer; it replaces what was said before. Admins of the workspace can read it."""
+        values = valid(FeedbackInput, request.data)
+        row = services.feedback_give(**self.who(), turn=self._turn(pk, turn_pk), **values)
+        stored = feedback_list(actor=self.actor).get(pk=row.pk)
+        return Response(FeedbackOutput(stored).data)
+
+    @extend_schema(operation_id="feedback_withdraw", tags=["conversations"], responses={204: None})
+    def delete(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Take back what one has said about an answer."""
+        services.feedback_withdraw(**self.who(), turn=self._turn(pk, turn_pk))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _turn(self, pk: int, turn_pk: int) -> Turn:
+        return selectors.turn_get(actor=self.actor, conversation=self.conversation(pk), pk=turn_pk)
+
+
+class FeedbackListView(TenantAPIView):
+    """Feedback."""
+
+    actions = {"GET": "conversation.read"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="feedback_list", tags=["conversations"], parameters=[FeedbackFilter], responses=FeedbackOutput(many=True))  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read its audit log."""
+        verdict = valid(FeedbackFilter, request.query_params)["verdict"]
+        return self.paginated(feedback_list(actor=self.actor, verdict=verdict), FeedbackOutput)
+
+
+class SharesView(_AroundView):
+    """Links to a conversation."""
+
+    actions = _BOTH
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="shares_list", tags=["conversations"], responses=ShareOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the links that work, newest first, with who has opened them."""
+        rows = share_list(actor=self.actor, conversation=self.conversation(pk))
+        return self.paginated(rows, ShareOutput)
+
+    @extend_schema(operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Make a link to what the branch that is shown says now; members of the workspace can open it."""
+        share = services.share_create(**self.who(), conversation=self.conversation(pk))
+        return Response(ShareOutput(share).data, status=status.HTTP_201_CREATED)
+
+
+class ShareView(_AroundView):
+    """One link."""
+
+    actions = {"DELETE": "conversation.write"}
+
+    @extend_schema(operation_id="shares_revoke", tags=["conversations"], responses={204: None})
+    def delete(self, request: Request, pk: int, share_pk: int) -> Response:
+        """Make a link work no more."""
+        services.share_revoke(**self.who(), conversation=self.conversation(pk), pk=share_pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class SharedView(_AroundView):
+    """What a link shows."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="shares_read", tags=["conversations"], responses=SharedOutput)
+    def get(self, request: Request, key: uuid.UUID) -> Response:
+        """Read a shared conversation; of each source, what you may see now."""
+        share = services.share_open(**self.who(), key=key)
+        return Response(SharedOutput(shared_view(actor=self.actor, share=share)).data)
+
+
+class ConversationExportView(_AroundView):
+    """A conversation as a file."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="conversations_export", tags=["conversations"], parameters=[ExportFilter], responses=ExportOutput)  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Export a conversation: all branches as JSON, or the one that is shown as Markdown with its sources."""
+        form = valid(ExportFilter, request.query_params)["form"]
+        made = services.conversation_export(**self.who(), conversation=self.conversation(pk), form=form)  # fmt: skip
+        return Response(ExportOutput(made).data)
+
+
+class ConversationSearchView(TenantAPIView):
+    """Search."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(
+        operation_id="conversations_search", tags=["conversations"], responses=FoundListOutput,
+        parameters=[OpenApiParameter("q", str, required=True, description="Words; each finds longer words too that begin with it.")],
+    )  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """Search one's own conversations: titles, questions and answers. The 30 last used are given."""
+        query = valid(SearchFilter, request.query_params)["q"]
+        found = conversation_find(actor=self.actor, query=query)
+        return Response(FoundListOutput({"results": found}).data)

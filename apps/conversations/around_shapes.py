@@ -1,0 +1,191 @@
+"""What the REST API of what stands around a conversation takes and gives: waiting questions, feedback, shares, search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.conversations.api_shapes import TurnOutput
+from apps.conversations.feedback import REASONS
+from apps.conversations.finding import MAX_QUERY
+from apps.conversations.models import ConversationShare, Feedback, Message
+from apps.conversations.services import MAX_TEXT
+from apps.conversations.services.feedback import MAX_COMMENT
+
+_REASONS = sorted({code for codes in REASONS.values() for code in codes})
+
+
+class DraftInput(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        allow_blank=True, max_length=MAX_TEXT, trim_whitespace=False, help_text="Empty: no draft."
+    )
+
+
+class QueuedUpdate(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
+
+
+class QueuedOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    text = serializers.CharField()
+    model = serializers.CharField(help_text="Empty: the conversation's.")
+    client_id = serializers.UUIDField()
+    problem = serializers.CharField(help_text="Why it was not asked when its time came; empty: it waits.")  # fmt: skip
+    created_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "QueuedQuestion"
+
+
+class AskedOutput(serializers.Serializer[Any]):
+    """What has become of a question: a turn if it could be asked at once, else one that waits."""
+
+    turn = TurnOutput(allow_null=True)
+    queued = QueuedOutput(allow_null=True)
+
+    class Meta:
+        ref_name = "AskedOrQueued"
+
+
+class FeedbackInput(serializers.Serializer[Any]):
+    verdict = serializers.ChoiceField(choices=list(REASONS))
+    reason = serializers.ChoiceField(
+        choices=_REASONS, required=False, allow_blank=True, default="",
+        help_text="; ".join(f"{verdict}: {', '.join(codes)}" for verdict, codes in REASONS.items()),
+    )  # fmt: skip
+    comment = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=MAX_COMMENT
+    )
+
+
+class FeedbackFilter(serializers.Serializer[Any]):
+    verdict = serializers.ChoiceField(
+        choices=list(REASONS), required=False, allow_blank=True, default=""
+    )
+
+
+class FeedbackOutput(serializers.Serializer[Feedback]):
+    id = serializers.IntegerField()
+    turn_id = serializers.IntegerField()
+    user = serializers.CharField(source="user.email")
+    verdict = serializers.CharField()
+    reason = serializers.CharField()
+    comment = serializers.CharField()
+    question = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
+    model = serializers.CharField(source="turn.run.model")
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Feedback"
+
+    def get_question(self, row: Feedback) -> str:
+        return _said(row, Message.Author.USER)
+
+    def get_answer(self, row: Feedback) -> str:
+        return _said(row, Message.Author.ASSISTANT)
+
+
+def _said(row: Feedback, author: str) -> str:
+    return next((str(m.text) for m in row.turn.messages.all() if m.author == author), "")
+
+
+class ReaderOutput(serializers.Serializer[Any]):
+    user = serializers.CharField(source="user.email")
+    first_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "ShareReader"
+
+
+class ShareOutput(serializers.Serializer[ConversationShare]):
+    id = serializers.IntegerField()
+    key = serializers.UUIDField(help_text="Read it at /shares/{key}.")
+    title = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    readers = serializers.SerializerMethodField(help_text="Who has opened it.")
+
+    class Meta:
+        ref_name = "Share"
+
+    def get_readers(self, row: ConversationShare) -> list[dict[str, Any]]:
+        return [dict(ReaderOutput(reader).data) for reader in row.readers.all()]
+
+
+class SharedCitationOutput(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    document_name = serializers.CharField(help_text="Says so, where you may not see the source.")
+    collection_name = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    quote = serializers.CharField(help_text="Empty where you may not see the source.")
+
+    class Meta:
+        ref_name = "SharedCitation"
+
+
+class SharedTurnOutput(serializers.Serializer[Any]):
+    question = serializers.CharField()
+    answer = serializers.CharField(help_text="Markdown with markers [1].")
+    model = serializers.CharField(source="model_label")
+    asked_at = serializers.DateTimeField()
+    citations = SharedCitationOutput(many=True)
+    hidden_citations = serializers.IntegerField(source="hidden")
+
+    class Meta:
+        ref_name = "SharedTurn"
+
+
+class SharedOutput(serializers.Serializer[Any]):
+    title = serializers.CharField()
+    by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    turns = SharedTurnOutput(many=True)
+
+    class Meta:
+        ref_name = "SharedConversation"
+
+
+class SearchFilter(serializers.Serializer[Any]):
+    q = serializers.CharField(max_length=MAX_QUERY, allow_blank=True, default="")
+
+
+class FoundOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField(source="pk")
+    title = serializers.CharField()
+    updated_at = serializers.DateTimeField()
+    turn_id = serializers.IntegerField(
+        source="turn_pk", allow_null=True, help_text="Null where only the title fits."
+    )
+    author = serializers.CharField(help_text="user or assistant; empty where only the title fits.")
+    excerpt = serializers.CharField(help_text="Plain text.")
+    marks = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
+        help_text="Where in the excerpt the words are: [start, end) in characters.",
+    )
+
+    class Meta:
+        ref_name = "FoundConversation"
+
+
+class FoundListOutput(serializers.Serializer[Any]):
+    results = FoundOutput(many=True)
+
+    class Meta:
+        ref_name = "FoundConversations"
+
+
+class ExportFilter(serializers.Serializer[Any]):
+    form = serializers.ChoiceField(choices=["json", "markdown"], default="json")
+
+
+class ExportOutput(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="For a file.")
+    markdown = serializers.CharField(help_text="The branch that is shown, with sources; with form=markdown.")  # fmt: skip
+    conversation = serializers.JSONField(
+        allow_null=True, help_text="All branches as a tree by `parent`; with form=json."
+    )
+
+    class Meta:
+        ref_name = "ConversationExport"

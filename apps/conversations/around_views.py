@@ -1,0 +1,189 @@
+"""Pages of what stands around a conversation: waiting questions, drafts, feedback, the list with its search, rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.conversations import selectors, services
+from apps.conversations.feedback import REASONS
+from apps.conversations.finding import MAX_QUERY, conversation_find
+from apps.conversations.models import Feedback
+from apps.conversations.retention import rules_get, rules_set
+from apps.conversations.views import queue_fragment
+from basics.errors import Invalid
+from runs.retention import MOST_DAYS
+from web.forms import add_refusal
+from web.requests import TenantRequest, allowed
+
+PAGE = 30
+
+
+@require_GET
+@allowed("conversation.read")
+def index(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List one's own conversations, or those that hold what is searched for."""
+    query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY]
+    context: dict[str, Any] = {"query": query}
+    if query:
+        context["found"] = conversation_find(actor=request.actor, query=query)
+    else:
+        rows = Paginator(selectors.conversation_list(actor=request.actor), PAGE)
+        page = rows.get_page(request.GET.get("page"))
+        context |= {
+            "page_obj": page,
+            "rows": [{"row": row, "state": selectors.live_state(row)} for row in page],
+        }
+    return render(request, "conversations/index.html", context)
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Return the side bar's list as it is now, and the title of the conversation that is open (``?open=``)."""
+    pk = request.GET.get("open", "")
+    context: dict[str, Any] = {}
+    if pk.isascii() and pk.isdigit() and len(pk) < 19:
+        context["open"] = selectors.conversation_list(actor=request.actor).filter(pk=int(pk)).first()  # fmt: skip
+    return render(request, "conversations/_recent_news.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def draft(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Keep what is typed and not sent."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    services.draft_set(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=conversation,
+        text=request.POST.get("text", ""),
+    )
+    return HttpResponse(status=204)
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def queue(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Return the questions that wait, and turns that came after the one the page shows last (``?after=``)."""
+    after = request.GET.get("after", "")
+    known = int(after) if after.isascii() and after.isdigit() and len(after) < 19 else 0
+    return queue_fragment(request, pk, after=known)
+
+
+@require_POST
+@allowed("conversation.write")
+def queue_remove(request: TenantRequest, tenant_slug: str, pk: int, queued_pk: int) -> HttpResponse:
+    """Take back a question that waits."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    services.queued_remove(
+        tenant=request.tenant, actor=request.actor, conversation=conversation, pk=queued_pk
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return queue_fragment(request, pk)
+
+
+@require_POST
+@allowed("conversation.write")
+def queue_ask(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Ask the oldest question that waits, now."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    services.queued_ask(tenant=request.tenant, actor=request.actor, conversation=conversation)
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return queue_fragment(request, pk, after=conversation.head_id or 0)
+
+
+@require_POST
+@allowed("conversation.write")
+def feedback(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Take what somebody thinks of an answer; an empty verdict takes it back. A verdict alone asks for a reason."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
+    who: Any = {"tenant": request.tenant, "actor": request.actor, "turn": turn}
+    verdict, row = request.POST.get("verdict", ""), None
+    if verdict:
+        row = services.feedback_give(
+            **who,
+            verdict=verdict,
+            reason=request.POST.get("reason", ""),
+            comment=request.POST.get("comment", ""),
+        )
+    else:
+        services.feedback_withdraw(**who)
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return render(request, "conversations/_feedback.html", _feedback(conversation, turn, row, request))  # fmt: skip
+
+
+def _feedback(
+    conversation: Any, turn: Any, row: Feedback | None, request: TenantRequest
+) -> dict[str, Any]:
+    asks = row is not None and "reason" not in request.POST
+    return {
+        "conversation": conversation,
+        "turn": {"pk": turn.pk, "run_id": turn.run_id, "feedback": row},
+        "reasons": REASONS[row.verdict].items() if row is not None and asks else None,
+        "is_new": True,
+    }
+
+
+class RulesForm(forms.Form):
+    """What a workspace says about its conversations."""
+
+    keep_days = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_DAYS,
+        label="Days to keep conversations after their last question",
+        help_text="0 keeps them for ever. Empty: the default of this server.",
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+    )
+    makes_titles = forms.BooleanField(
+        required=False,
+        label="A model names each conversation after its first answer",
+        help_text="The model that gave the answer; it costs a few hundred tokens, which the usage page counts.",
+    )
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("tenant.manage")
+def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show the rules of conversations; POST sets them."""
+    now = rules_get(request.tenant)
+    form = RulesForm(
+        request.POST or None,
+        initial={"keep_days": now.own_days, "makes_titles": now.makes_titles},
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            rules_set(
+                tenant=request.tenant,
+                actor=request.actor,
+                days=form.cleaned_data["keep_days"],
+                makes_titles=form.cleaned_data["makes_titles"],
+            )
+        except Invalid as error:
+            add_refusal(form, error)
+        else:
+            messages.success(request, "The rules are saved.")
+            return redirect("conversations:settings", tenant_slug)
+    context = {
+        "section": "conversations",
+        "form": form,
+        "rules": now,
+        "default": settings.CONVERSATION_DAYS,
+    }
+    return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)  # fmt: skip

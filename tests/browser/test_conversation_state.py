@@ -1,0 +1,170 @@
+"""Branches, waiting questions, drafts, feedback, shares and search, as a person uses them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import sign_in
+from tests.browser.portal import Portal, assert_like_fresh
+from tests.cast import Cast
+
+SHORT = "fake-search-words40-gap15"
+LONG = "fake-words400-gap50"
+SHOTS = os.environ.get("TEST_SHOTS", "")
+
+
+def shot(page: Page, name: str) -> None:
+    """Keep pictures of what a person sees, where somebody wants to look at them (``TEST_SHOTS``)."""
+    if not SHOTS:
+        return
+    for size, (width, height) in {"d": (1440, 900), "p": (390, 844)}.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=Path(SHOTS) / f"{name}-{size}-{scheme}.png", animations="disabled")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> None:
+    page = portal.page
+    portal.ask("What is the duty?", SHORT)
+    portal.wait_end()
+    portal.ask("And later?")
+    portal.wait_end()
+    portal.box.press("ArrowUp")
+    edit = page.get_by_label("Your question in other words")
+    expect(edit).to_be_focused()
+    edit.press("Escape")
+    expect(edit).to_have_count(0)
+
+    first = portal.turns.first
+    first.hover()
+    first.get_by_role("button", name="Edit this question").click()
+    edit.fill("What is the duty on trucks?")
+    shot(page, "edit")
+    edit.press("Enter")
+    expect(portal.turns).to_have_count(1)
+    expect(portal.turns.first.locator(".user")).to_have_text("What is the duty on trucks?")
+    portal.wait_end()
+    switch = page.get_by_role("group", name="Versions of this question")
+    expect(switch).to_contain_text("2/ of 2")
+    assert_like_fresh(portal)
+
+    page.get_by_role("button", name="Answer once more").click()
+    expect(switch).to_contain_text("3/ of 3")
+    portal.wait_end()
+    shot(page, "versions")
+    for place in ("2/ of 3", "1/ of 3"):
+        page.get_by_role("button", name="Earlier version").click()
+        expect(switch).to_contain_text(place)
+    expect(portal.turns).to_have_count(2)
+    expect(portal.turns.last.locator(".user")).to_have_text("And later?")
+    assert_like_fresh(portal)
+
+    portal.turns.first.hover()
+    portal.turns.first.get_by_role("button", name=re.compile("^Fork")).click()
+    page.wait_for_url(lambda url, old=page.url: url != old)
+    expect(portal.turns).to_have_count(1)
+
+
+def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
+    page = portal.page
+    portal.ask("Tell me everything", LONG)
+    portal.wait_words(3)
+    for text in ("Then what?", "And after that?"):
+        portal.box.fill(text)
+        portal.box.press("Enter")
+        expect(page.locator("#queue")).to_contain_text(text)
+    shot(page, "queue")
+    page.get_by_role("button", name="Take back to edit it").last.click()
+    expect(portal.box).to_have_value("And after that?")
+    expect(page.locator(".qitem")).to_have_count(1)
+    portal.box.press("Escape")
+    expect(portal.turns).to_have_count(2, timeout=20_000)
+    expect(portal.turns.last.locator(".user")).to_have_text("Then what?")
+    expect(page.locator(".qitem")).to_have_count(0)
+    expect(portal.turns.first.get_by_text("Stopped", exact=True)).to_be_visible()
+    portal.box.press("Escape")
+    portal.wait_end()
+    page.get_by_role("button", name="Continue", exact=True).last.click()
+    expect(portal.turns).to_have_count(3)
+    portal.box.press("Escape")
+    portal.wait_end()
+    assert_like_fresh(portal)
+
+
+def test_draft_follows_its_owner_to_another_browser(
+    portal: Portal, new_page: Callable[..., Page], cast: Cast
+) -> None:
+    portal.ask("What is the duty?", SHORT)
+    portal.wait_end()
+    with portal.page.expect_response("**/draft/"):
+        portal.box.press_sequentially("Half a thou")
+    other = new_page()
+    sign_in(other, cast.user("member").email)
+    other.goto(portal.page.url)
+    expect(other.get_by_label("Message")).to_have_value("Half a thou")
+    shot(other, "draft")
+
+
+def test_feedback_with_a_reason_stays_and_can_be_undone(portal: Portal) -> None:
+    page = portal.page
+    portal.ask("What is the duty?", SHORT)
+    portal.wait_end()
+    page.get_by_role("button", name="Bad answer").click()
+    page.get_by_text("Something is missing").click()
+    page.get_by_label("Comment").fill("No number.")
+    shot(page, "feedback")
+    page.get_by_role("button", name="Send", exact=True).first.click()
+    expect(page.get_by_text("Thank you")).to_be_visible()
+    page.reload()
+    bad = page.get_by_role("button", name="Bad answer")
+    expect(bad).to_have_attribute("aria-pressed", "true")
+    bad.click()
+    expect(bad).to_have_attribute("aria-pressed", "false")
+
+
+def test_share_is_read_by_a_member_until_it_is_revoked(
+    portal: Portal, new_page: Callable[..., Page], cast: Cast
+) -> None:
+    page = portal.page
+    portal.ask("What is the duty?", SHORT)
+    portal.wait_end()
+    page.get_by_role("button", name="Share or export").click()
+    page.get_by_role("button", name="Make a link").click()
+    link = page.get_by_label(re.compile("^Link of")).input_value()
+    reader = new_page()
+    sign_in(reader, cast.user("viewer").email)
+    reader.goto(link)
+    expect(reader.locator(".user")).to_have_text("What is the duty?")
+    shot(reader, "shared")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Share or export").click()
+    expect(page.locator("#shares")).to_contain_text("Opened by")
+    shot(page, "share")
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.locator("#shares")).to_contain_text("There is no link yet")
+    reader.reload()
+    expect(reader.locator(".user")).to_have_count(0)
+
+
+def test_conversations_are_listed_and_found_by_what_was_said(portal: Portal) -> None:
+    page = portal.page
+    portal.ask("What about unicorns?", SHORT)
+    portal.wait_end()
+    page.get_by_role("link", name="All conversations").first.click()
+    shot(page, "list")
+    page.get_by_label("Search your conversations").fill("unicor")
+    page.keyboard.press("Enter")
+    expect(page.locator(".convs mark")).to_have_text("unicorns")
+    shot(page, "search")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("unicor")
+    expect(page.get_by_role("option").first).to_contain_text("unicorns")
+    shot(page, "palette")
