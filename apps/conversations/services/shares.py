@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations import selectors
-from apps.conversations.answers import is_formed, shown_text
+from apps.conversations.answers import shown_text
 from apps.conversations.models import Conversation, ConversationShare, Message, ShareReader, Turn
 from apps.conversations.services.checks import conversation_locked
 from apps.conversations.sharing import share_get
@@ -79,8 +79,6 @@ def share_open(*, tenant: Tenant, actor: Actor, key: uuid.UUID) -> ConversationS
 
 
 def _snapshot(turn: Turn) -> dict[str, Any]:
-    version = turn.assistant_version
-    is_in_form = version is not None and is_formed(version.output)
     said = {message.author: message for message in turn.messages.all()}
     question, answer = said.get(Message.Author.USER), said.get(Message.Author.ASSISTANT)
     return {
