@@ -24,7 +24,7 @@ from toolloop.messages import Message
 from toolloop.modes import PlannedProvider, QuickProvider, plan_tool
 from toolloop.output import Output
 from toolloop.providers.base import Provider
-from toolloop.tools import Toolset
+from toolloop.tools import Tool, Toolset
 
 _QUICK = (
     "The search for the user's question has been made for you: its result is the last thing before your answer. Answer from "
@@ -53,29 +53,34 @@ def answering_of(
     version: AssistantVersion | None,
     *,
     run: Run,
+    model: str,
     provider: Provider,
     guard: Guard,
     history: Sequence[Message],
     collections: Sequence[Collection],
     native: bool,
     loaded: Callable[[], Any],
+    beside: Sequence[Tool] = (),
+    is_text: bool = False,
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
     Args:
-        provider: of the run's model.
+        model: who is asked, by its routing name; ``provider`` is its adapter.
         guard: narrowed to the version's toolkit already.
         history: the whole conversation up to the question.
         collections: what is searched.
         native, loaded: see ``run_toolset``.
+        beside: tools that ask other assistants; not for modes with tools of their own.
+        is_text: no form, whatever the version has: another assistant reads it.
 
     Raises:
         Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
     """
     options = _FREE if version is None else version_options(version)
     mode = Mode.TOOLS if version is None else Mode(version.mode)
-    no_model = is_extractive(run.model)
-    form = None if no_model else form_of(version)
+    no_model = is_extractive(model)
+    form = None if no_model or is_text else form_of(version)
     planning = [plan_tool(options.max_steps)] if mode == Mode.PLANNED else []
     if mode == Mode.QUICK:
         toolset = tools.TOOLSET.filtered(lambda tool: tool.name == tools.SEARCH)
@@ -86,7 +91,7 @@ def answering_of(
     elif mode == Mode.CODE and not no_model:
         toolset = code_toolset(guard, run)
     else:
-        toolset = run_toolset(guard, run, theirs=planning, native=native, loaded=loaded)
+        toolset = run_toolset(guard, run, theirs=[*planning, *beside], native=native, loaded=loaded)
     if mode == Mode.PLANNED:
         provider = provider_wrapped(
             provider,

@@ -3,7 +3,7 @@
 A statement with a marker is held against the passages it names, one without against all that the answer cites. It counts
 as supported when the passage holds enough of its weight: each word that says something counts 1, one with a digit 3. A
 number that stands in no such passage makes it unsupported at once. Where answer and passage are in different languages only
-the words with digits are compared. Headings, questions, code, lead-ins that end in a colon and sentences of fewer than
+numbers are compared. Headings, questions, code, lead-ins that end in a colon and sentences of fewer than
 ``_LEAST_WORDS`` such words are no statements.
 
 The shares were chosen on ``benchmarks/unsupported_sentences.py``; docs/decisions.md has its numbers.
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from apps.conversations.citations import Cited, sentences_of, words_weighted
 from toolloop.languages import language_name
 
-_SHARE_NAMED = 0.35  # Of a statement's weight, in one of the passages it names.
-_SHARE_ANY = 0.55  # The same, in any passage that the answer cites.
+_SHARE_NAMED = 0.25  # Of a statement's weight, in one of the passages it names.
+_SHARE_ANY = 0.5  # The same, in any passage that the answer cites.
 _LEAST_WORDS = 4
 _SKIPPED = re.compile(r"^\s*(#|```|~~~|\|?\s*:?-{3,}|\*\*[^*]+\*\*\s*$)")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -65,7 +65,7 @@ def _weighted(text: str) -> dict[str, float]:
 def _holds(
     statement: Mapping[str, float], passage: Mapping[str, float], share: float, is_other: bool
 ) -> bool:
-    digits = {word for word in statement if any(c.isdigit() for c in word)}
+    digits = {word for word in statement if word[0].isdigit()}
     if not digits <= passage.keys():
         return False
     if is_other:
@@ -97,7 +97,8 @@ def _statements(text: str) -> list[tuple[int, int]]:
             continue
         lead = _LEAD.match(line)
         begin = start + (lead.end() if lead else 0)
-        for first, last in _with_markers(text, begin, start + len(line.rstrip())):
+        # The end of a table's row is inside of its last cell.
+        for first, last in _with_markers(text, begin, start + len(line.rstrip(" \t\n|"))):
             body = _MARKER.sub("", text[first:last]).rstrip(' \t|*_"”»)')
             if not body.endswith((":", "?")):
                 found.append((first, last))

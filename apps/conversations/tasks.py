@@ -13,6 +13,7 @@ from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
+from apps.conversations.helpers import helper_tools
 from apps.conversations.models import Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
@@ -130,20 +131,23 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     )
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
+    answering = answering_of(
+        version,
+        run=run,
+        model=run.model,
+        provider=provider,
+        guard=guard,
+        history=history_of(turn),
+        collections=collections,
+        native=profile is not None and profile.deferred_tools,
+        loaded=lambda: selectors.tools_loaded(turn),
+        beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
+    )
     return _Prepared(
         tenant=turn.tenant,
         turn=turn,
         run=run,
-        answering=answering_of(
-            version,
-            run=run,
-            provider=provider,
-            guard=guard,
-            history=history_of(turn),
-            collections=collections,
-            native=profile is not None and profile.deferred_tools,
-            loaded=lambda: selectors.tools_loaded(turn),
-        ),
+        answering=answering,
         guard=guard,
         collections=[c.pk for c in collections],
         only=only,

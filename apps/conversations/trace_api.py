@@ -1,4 +1,4 @@
-"""REST of traces."""
+"""REST of traces: how an answer came about."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from runs.reads import reads_of
 from runs.recorder import Recorder
 from runs.storable import json_storable, text_storable
 from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
-from runs.usage import usage_columns
+from runs.usage import HELPER, usage_columns
 from toolloop.deferred import PendingCall
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage
 from toolloop.metering import UsageEvent
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict
@@ -110,6 +110,7 @@ class RunJournal:
         self._toolset, self._path = toolset, path
         self._paused = paused
         self._usage: dict[str, Any] | None = None
+        self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
 
     async def turn_started(self, step: int) -> None:
@@ -139,6 +140,16 @@ class RunJournal:
             self._recorder.usage_keep(usage_columns(event))
         else:
             self._usage = usage_columns(event)
+
+    def helper_reported(self, step: int, event: UsageEvent) -> None:
+        """Take what a request of a helper used (``runs.services.helping``); it counts for the run like its own."""
+        if event.is_cached:
+            return
+        columns = usage_columns(event)
+        self._recorder.usage_keep({**columns, "step": step, "kind": HELPER})
+        self.helped += event.usage
+        if event.cost_usd is not None:
+            self.helped_usd += event.cost_usd
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""

@@ -14,6 +14,7 @@ from toolloop.purse import charged_usd
 
 TURN = "turn"
 LOST = "lost"
+HELPER = "helper"
 _FACTS = ("conversation", "request_id", "assistant", "budget_job")
 
 

@@ -9,6 +9,7 @@ from runs.services.completions import (
 )
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
+from runs.services.helping import helper_ask
 from runs.services.lifecycle import run_abandon, run_create, run_stop
 from runs.services.metered import usage_record
 from runs.services.recording import AnsweredCall, AnsweredRun, runs_record
@@ -26,6 +27,7 @@ __all__ = [
     "call_hand_over",
     "completion_run",
     "decisions_expire",
+    "helper_ask",
     "loop_ask",
     "run_abandon",
     "run_create",

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from runs.providers import loop_model
 from runs.purse import BudgetPurse, run_payer
 from runs.recorder import Recorder
 from runs.selectors import transcript_read
+from runs.services.helping import HELPING, Helping
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
 from runs.stopping import stop_watch
 from runs.storable import json_storable, text_storable
@@ -142,7 +143,10 @@ async def run_execute(
                 toolset=toolset,
                 limits=limits,
                 journal=journal,
-                context=context,
+                context={
+                    **(context or {}),
+                    HELPING: Helping(purse, journal.helper_reported, attribution_of(run)),
+                },
                 first_step=len(start.turns),
                 usage=start.usage,
                 options=options,
@@ -158,7 +162,7 @@ async def run_execute(
                 usage_metadata=attribution_of(run),
                 purse=purse,
             )
-            finished = await _record(events, recorder)
+            finished = _with_helpers(await _record(events, recorder), journal)
             if recorder.error is not None:
                 raise recorder.error
             if ctx.lost.is_set():
@@ -202,6 +206,18 @@ async def _record(events: Any, recorder: Recorder) -> RunFinished:
             elif isinstance(event, RunFinished):
                 return event
     raise RuntimeError("the loop ended without RunFinished")
+
+
+def _with_helpers(finished: RunFinished, journal: RunJournal) -> RunFinished:
+    """Add what helpers have used to what the run has."""
+    cost = finished.data.get("cost_usd")
+    if cost is not None:
+        cost += journal.helped_usd
+    return replace(
+        finished,
+        usage=finished.usage + journal.helped,
+        data={**finished.data, "cost_usd": cost},
+    )
 
 
 def _run_begin(

@@ -1,0 +1,100 @@
+"""An assistant asks another one: one run, its journal, its purse, and the narrower rights of the two."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import Executor
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from apps.conversations import helpers, services
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.models import Turn
+from apps.conversations.tool_results import SCOPE
+from runs.models import ToolCall, UsageRecord
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import Library, answer, fresh, make_library
+from tests.conversations.test_modes import written
+from toolloop.providers.scripted import ScriptedProvider, call, calls, says
+from toolloop.tools import ToolContext, ToolError, Toolset
+
+__all__ = ["written"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def asked(cast: Cast, expert: dict[str, Any], **spec: Any) -> Turn:
+    """Ask an assistant that has an expert."""
+    with tenant_scope(cast.tenant.pk):
+        who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+        helper = services.assistant_create(**who, name="Tariff expert", spec=VersionSpec(**expert))
+        services.version_publish(**who, assistant=helper, number=1)
+        clerk = services.assistant_create(
+            **who, name="Clerk", spec=VersionSpec(helpers=[helper.pk], **spec)
+        )
+        services.version_publish(**who, assistant=clerk, number=1)
+        return services.conversation_ask(
+            **who, text="How long is the notice?", client_id=uuid.uuid4(), assistant="clerk"
+        )
+
+
+def rows_of(cast: Cast, turn: Turn) -> tuple[list[ToolCall], list[str]]:
+    with tenant_scope(cast.tenant.pk):
+        run = fresh(turn).run_id
+        kinds = UsageRecord.objects.filter(run_id=run).order_by("pk").values_list("kind", flat=True)
+        return list(ToolCall.objects.filter(run=run).order_by("pk")), sorted(kinds)
+
+
+async def test_helper_answers_in_the_same_run_with_the_narrower_rights(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    other = await sync_to_async(make_library)(cast, "Terms")
+    mark = f"[c{other.chunks[1].pk}]"
+    both = [library.collection.pk, other.collection.pk]
+    turn = await sync_to_async(asked)(
+        cast, {"collections": [other.collection.pk]}, collections=both
+    )
+    inner = ScriptedProvider(
+        [calls(call("search_documents", query="notice period")), says(f"30 days {mark}.")]
+    )
+    written.setattr(helpers, "provider_for", lambda tenant, model: inner)
+    script = [
+        calls(call("ask_tariff_expert", question="How long is the notice period?")),
+        says(f"The notice period is 30 days {mark}.", expect="30 days"),
+    ]
+    await answer(turn, lane_threads, written, script)
+    done = await sync_to_async(fresh)(turn)
+    assert (done.run.status, done.said["assistant"]) == (
+        "completed",
+        "The notice period is 30 days [1].",
+    )
+    (search,) = found
+    assert [c.pk for c in search["collections"]] == [other.collection.pk]
+    (ask, nested), kinds = await sync_to_async(rows_of)(cast, turn)
+    assert (ask.name, nested.name) == ("ask_tariff_expert", "search_documents")
+    assert nested.parent_call_id == ask.call_id
+    assert kinds == ["helper", "helper", "turn", "turn"]
+    assert done.run.usage["requests"] == 4
+    assert inner.closed
+    assert [spec.name for spec in inner.requests[0].tools if spec.name.startswith("ask_")] == []
+    assert "How long is the notice?" not in str(inner.requests[0].messages)
+
+
+async def test_assistants_ask_no_deeper_than_allowed(cast: Cast) -> None:
+    turn = await sync_to_async(asked)(cast, {})
+
+    def tools_of() -> Any:
+        with tenant_scope(cast.tenant.pk):
+            version = fresh(turn).assistant_version
+            return helpers.helper_tools(version, Toolset)
+
+    (tool,) = await sync_to_async(tools_of)()
+    context = ToolContext({SCOPE: None}, depth=helpers.MAX_DEPTH)
+    with pytest.raises(ToolError, match="at most 2 deep"):
+        await tool.function(context=context, question="?")
