@@ -171,9 +171,9 @@ def job_list(*, actor: Actor, dataset: Dataset | None = None) -> QuerySet[Genera
     return rows.order_by("-pk")
 
 
-def job_get(*, actor: Actor, pk: int) -> GenerationJob:
-    """Return one generation job. Raises Missing."""
-    job = job_list(actor=actor).filter(pk=pk).first()
+def job_get(*, actor: Actor, pk: int, dataset: Dataset | None = None) -> GenerationJob:
+    """Return one generation job, of a dataset if one is given. Raises Missing."""
+    job = job_list(actor=actor, dataset=dataset).filter(pk=pk).first()
     if job is None:
         raise Missing("generation job")
     return job

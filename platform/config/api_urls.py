@@ -10,4 +10,5 @@ urlpatterns = [
     path("", include("apps.collections.api_urls")),
     path("", include("apps.tools.api_urls")),
     path("", include("apps.conversations.api_urls")),
+    path("", include("apps.datasets.api_urls")),
 ]

@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/collections/", include("apps.collections.urls")),
     path("t/<slug:tenant_slug>/chat/", include("apps.conversations.urls")),
     path("t/<slug:tenant_slug>/assistants/", include("apps.conversations.assistant_urls")),
+    path("t/<slug:tenant_slug>/datasets/", include("apps.datasets.urls")),
     path("t/<slug:tenant_slug>/tools/", include("apps.tools.urls")),
     path("t/<slug:tenant_slug>/evaluations/", include("apps.evaluations.urls")),
     path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),

@@ -13,6 +13,7 @@ from tenancy.selectors import membership_list
 _NAV = {
     "conversations": "chat",
     "assistants": "assistants",
+    "datasets": "datasets",
     "collections": "collections",
     "tools": "tools",
     "evaluations": "evaluations",

@@ -1,0 +1,110 @@
+"""Forms of datasets. They parse and show; the services decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.forms import RefusableForm
+from apps.datasets.generation.settings import MADE_TYPES, MAX_ROWS, Settings
+from apps.datasets.models import Difficulty
+
+_DEFAULTS = Settings(collections=())
+
+
+class DatasetForm(RefusableForm):
+    """Name of a dataset, and its rule for reviews."""
+
+    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    description = forms.CharField(
+        required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    needs_two_people = forms.BooleanField(
+        required=False, label="Two people approve each row", help_text="A row counts as approved when two people have approved it."
+    )  # fmt: skip
+
+
+class GenerateForm(RefusableForm):
+    """What rows to make.
+
+    Args:
+        collections: (id, name) of those that can be asked about.
+        models: (routing name, label).
+    """
+
+    collections = forms.TypedMultipleChoiceField(
+        coerce=int, widget=forms.CheckboxSelectMultiple,
+        help_text="Documents that are limited to some people are left out: whoever reads the dataset reads their words.",
+    )  # fmt: skip
+    model = forms.ChoiceField(
+        help_text="Without a language model, rules make the rows, and say so."
+    )
+    judge_model = forms.ChoiceField(required=False, label="Judge", help_text="Selects questions and scores answers; another model than the writer judges more fairly.")  # fmt: skip
+    rows = forms.IntegerField(min_value=1, max_value=MAX_ROWS, initial=_DEFAULTS.rows)
+    budget_usd = forms.DecimalField(
+        required=False, min_value=0, max_digits=9, decimal_places=2, label="Budget in USD",
+        help_text="Never passed. Empty: no limit.",
+    )  # fmt: skip
+    probe = forms.IntegerField(
+        required=False, min_value=0, max_value=100, initial=5, label="Probe",
+        help_text="Pause after so many rows with an estimate of the whole; 0 goes on.",
+    )  # fmt: skip
+    keep_at = forms.FloatField(min_value=0, max_value=1, initial=_DEFAULTS.keep_at, label="Keep from", help_text="Weighted scores, 0 to 1.")  # fmt: skip
+    concurrency = forms.IntegerField(
+        min_value=1, max_value=200, initial=_DEFAULTS.concurrency, label="At once"
+    )
+    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0, help_text="Chooses the passages; the same seed, the same ones.")  # fmt: skip
+
+    def __init__(
+        self,
+        *args: Any,
+        collections: list[tuple[int, str]],
+        models: list[tuple[str, str]],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        chosen: Any = self.fields["collections"]
+        chosen.choices = collections
+        model: Any = self.fields["model"]
+        model.choices = models
+        judge: Any = self.fields["judge_model"]
+        judge.choices = [("", "The same model"), *models]
+        for prefix, names, defaults in (
+            ("type", [(t.value, t.label) for t in MADE_TYPES], _DEFAULTS.types),
+            ("difficulty", Difficulty.choices, _DEFAULTS.difficulty),
+        ):
+            for name, label in names:
+                self.fields[f"{prefix}_{name}"] = forms.FloatField(
+                    label=str(label), min_value=0, max_value=1000, required=False,
+                    initial=defaults.get(name, 0),
+                )  # fmt: skip
+
+    def options(self) -> dict[str, Any]:
+        """Return the settings as ``generation_start`` takes them."""
+        data = self.cleaned_data
+        plain = ("rows", "judge_model", "keep_at", "concurrency", "seed", "collections")
+        shares = {
+            field: {
+                name.removeprefix(f"{prefix}_"): value
+                for name, value in data.items()
+                if name.startswith(f"{prefix}_") and value
+            }
+            for field, prefix in (("types", "type"), ("difficulty", "difficulty"))
+        }
+        return {
+            **{name: data[name] for name in plain},
+            **shares,
+            "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),
+        }
+
+    def shares(self) -> list[tuple[str, list[Any]]]:
+        """Return the fields of shares in their two groups."""
+        return [
+            (legend, [self[name] for name in self.fields if name.startswith(prefix)])
+            for legend, prefix in (("Shares of types", "type_"), ("Shares of difficulties", "difficulty_"))
+        ]  # fmt: skip
+
+    def plain(self) -> list[Any]:
+        """Return the other fields."""
+        return [self[name] for name in self.fields if not name.startswith(("type_", "difficulty_"))]

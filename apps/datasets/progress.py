@@ -1,0 +1,103 @@
+"""How far a generation job is: counters, a line for each stage, what has moved last. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Avg, Count, Q, Sum
+
+from apps.datasets.generation.claiming import job_spend
+from apps.datasets.models import (
+    ITEM_OPEN,
+    GenerationItem,
+    GenerationJob,
+    ItemState,
+    PaidCall,
+)
+from tenancy.actors import Actor
+
+LATEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class StageLine:
+    """One stage.
+
+    Attributes:
+        here: items that stand before it; ``busy`` of them are in a worker's hands.
+        seconds: of a call on the average, None without one.
+    """
+
+    stage: str
+    label: str
+    here: int
+    busy: int
+    calls: int
+    seconds: float | None
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A job at this moment."""
+
+    spent_usd: Decimal
+    under_way: int
+    stages: list[StageLine]
+    latest: list[GenerationItem]
+
+    @property
+    def calls(self) -> int:
+        """Paid calls in all."""
+        return sum(line.calls for line in self.stages)
+
+
+def progress_read(*, actor: Actor, job: GenerationJob) -> Progress:
+    """Return how far a job is, in four queries."""
+    actor.require("dataset.read")
+    items = GenerationItem.objects.visible_to(actor).filter(job=job)
+    standing = {
+        row["state"]: row
+        for row in items.filter(state__in=ITEM_OPEN)
+        .values("state")
+        .annotate(here=Count("pk"), busy=Count("pk", filter=~Q(driver="")))
+    }
+    paid = {
+        row["stage"]: row
+        for row in PaidCall.objects.visible_to(actor)
+        .filter(job=job)
+        .values("stage")
+        .annotate(
+            calls=Count("pk"),
+            ms=Avg("duration_ms"),
+            input=Sum("input_tokens"),
+            output=Sum("output_tokens"),
+            cost=Sum("cost_usd"),
+        )
+    }
+    stages = [_line(state, standing.get(state, {}), paid.get(state, {})) for state in ITEM_OPEN]
+    latest = items.exclude(state=ItemState.SPARE).exclude(state=ItemState.QUESTION, driver="")
+    return Progress(
+        spent_usd=job_spend(job),
+        under_way=sum(line.busy for line in stages),
+        stages=stages,
+        latest=list(latest.order_by("-updated_at", "-pk")[:LATEST]),
+    )
+
+
+def _line(state: str, here: dict[str, Any], paid: dict[str, Any]) -> StageLine:
+    return StageLine(
+        stage=str(state),
+        label=ItemState(state).label,
+        here=here.get("here", 0),
+        busy=here.get("busy", 0),
+        calls=paid.get("calls", 0),
+        seconds=paid["ms"] / 1000 if paid else None,
+        input_tokens=paid.get("input") or 0,
+        output_tokens=paid.get("output") or 0,
+        cost_usd=paid.get("cost"),
+    )
