@@ -31,6 +31,9 @@ from apps.conversations.services import (
     turn_stop,
     turn_submit,
 )
+from apps.datasets.models import GenerationJob
+from apps.datasets.record import Record
+from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, toolkit_set
 from budgets.services import budget_set
@@ -150,9 +153,11 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
         rows["tool-grants"], rows["budgets"] = grant(), budget("month")
         rows["toolkits"] = toolkit_set(**who, name="Sums", tools=["calculate"]).pk
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
+        dataset = _dataset(cast, "Lamps")
         return {
             "": {
                 **source,
+                **dataset,
                 "collections": first.pk,
                 "documents": document(first, text).pk,
                 "conversations": answered.conversation_id,
@@ -189,10 +194,27 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
             },
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
+            "DELETE /api/v1/datasets/{id}": _dataset(cast, "Gone"),
+            "POST /api/v1/generations/{id}/pause": _dataset(cast, "Running", "running"),
+            "POST /api/v1/generations/{id}/resume": _dataset(cast, "Paused", "paused"),
+            "POST /api/v1/generations/{id}/stop": _dataset(cast, "Stopping", "paused"),
             "DELETE /api/v1/assistants/{id}": {"assistants": assistant("Gone")},
             "DELETE /api/v1/assistants/{id}/publish": {"assistants": assistant("Hidden")},
             "DELETE /api/v1/conversations/{id}": {"conversations": turn().conversation_id},
         }
+
+
+def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
+    """Make a dataset with a row, a version and a generation job in a state."""
+    who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
+    dataset = dataset_create(**who, name=name)
+    record = Record(question="What is the duty on lamps?", answer="Four percent.")
+    added = rows_add(**who, dataset=dataset, rows=[NewRow(record)], source="test")
+    version_create(**who, dataset=dataset)
+    job = GenerationJob.objects.create(
+        tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state=state
+    )  # fmt: skip
+    return {"datasets": dataset.pk, "row_pk": added.created[0], "generations": job.pk}
 
 
 def _source(cast: Cast, name: str = "shop") -> dict[str, int]:

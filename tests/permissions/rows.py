@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from apps.collections.services import batch_undo, file_write
 from apps.conversations.models import AssistantVersion, Message
+from apps.datasets.columns import record_columns
+from apps.datasets.record import Record
 from jobs.models import Job
 from runs.models import RunStep
 from tenancy.actors import system_actor
@@ -31,6 +33,10 @@ ONE_DOCUMENT = {"pk": "collections.Document"}
 CHUNK = {"pk": "collections.Chunk"}
 REVISION = {"pk": "collections.ChunkRevision"}
 SWAP = {"pk": "collections.SpaceSwap"}
+DATASET = {"pk": "datasets.Dataset"}
+DATASET_ROW = {"pk": "datasets.Dataset", "row_pk": "datasets.DatasetRow"}
+GENERATION = {"pk": "datasets.GenerationJob"}
+GENERATION_PAGE = {"pk": "datasets.Dataset", "job_pk": "datasets.GenerationJob"}
 CONVERSATION = {"pk": "conversations.Conversation"}
 ASSISTANT = {"pk": "conversations.Assistant"}
 EXPERIMENT = {"pk": "evaluations.Experiment"}
@@ -234,6 +240,51 @@ def _status(status: str) -> Callable[[Side, str], None]:
             document.save()
 
     return change
+
+
+def _generating(state: str) -> Callable[[Side, str], None]:
+    """Return what puts the generation job into a state."""
+
+    def set_state(side: Side, role: str) -> None:
+        row = side.row("datasets.GenerationJob", role)
+        row.state, row.options = state, {"collections": []}
+        with platform_scope():
+            row.save(update_fields=["state", "options"])
+
+    return set_state
+
+
+def _has_row(side: Side, role: str) -> None:
+    row = side.row("datasets.DatasetRow", role)
+    record = Record(question=row.question, answer="Because.")
+    for name, value in record_columns(record).items():
+        setattr(row, name, value)
+    with platform_scope():
+        row.save()
+
+
+def _number(side: Side, role: str) -> int:
+    number: int = side.row("datasets.DatasetVersion", role).number
+    return number
+
+
+def _askable(side: Side, role: str) -> None:
+    """Let everybody see the document, and make its passage long enough to be asked about."""
+    chunk = side.row("collections.Chunk", role)
+    chunk.text = "The duty on lamps of heading 8539 is four percent of their value at import. " * 4
+    document = side.row("collections.Document", role)
+    document.live_from = timezone.now()
+    with platform_scope():
+        chunk.save(update_fields=["text"])
+        document.save(update_fields=["live_from"])
+
+
+def _asked_about(side: Side, role: str) -> dict[str, Any]:
+    return {
+        "collections": [side.row("collections.Collection", role).pk],
+        "rows": 1,
+        "types": {"factual": 1},
+    }
 
 
 def _live(is_current: bool) -> Callable[[Side, str], None]:
@@ -579,6 +630,17 @@ PORTAL: tuple[Row, ...] = (
     Row("assistants:rename", "POST", "assistant.write", ASSISTANT, data=_send(name="Clerk"), ok=302),
     Row("assistants:archive", "POST", "assistant.write", ASSISTANT, ok=302),
     Row("assistants:try", "POST", "assistant.write", ASSISTANT, data=_send(version=1, text="Why?"), before=_versioned, ok=302),
+    Row("datasets:list", action="dataset.read"),
+    Row("datasets:list", "POST", "dataset.write", data=_send(name="Duties"), ok=302),
+    Row("datasets:detail", "GET", "dataset.read", DATASET),
+    Row("datasets:row", "GET", "dataset.read", DATASET_ROW, before=_has_row),
+    Row("datasets:generate", "GET", "dataset.write", DATASET),
+    Row("datasets:generate", "POST", "dataset.write", DATASET, data=_send(rows=1), ok=422),
+    Row("datasets:version-create", "POST", "dataset.write", DATASET, ok=302),
+    Row("datasets:job", "GET", "dataset.read", GENERATION_PAGE, before=_generating("running")),
+    Row("datasets:job-pause", "POST", "dataset.write", GENERATION_PAGE, before=_generating("running"), ok=302),
+    Row("datasets:job-resume", "POST", "dataset.write", GENERATION_PAGE, before=_generating("paused"), ok=302),
+    Row("datasets:job-stop", "POST", "dataset.write", GENERATION_PAGE, before=_generating("running"), ok=302),
     Row("conversations:home", action="conversation.read"),
     Row("conversations:create", "POST", "conversation.write", data=_send(text="Why?", client_id=_uuid), ok=302),
     Row(
@@ -818,6 +880,23 @@ API: tuple[Row, ...] = (
     Row("api:contract-tests-list", "PUT", "tool.manage", SOURCE, data=_send(tool_name=lambda s, r: s.row("tools.ToolVersion", r).tool_name, name="One", arguments=lambda s, r: {})),
     Row("api:contract-tests-detail", "DELETE", "tool.manage", SOURCE_TEST, ok=204),
     Row("api:contract-tests-run", "POST", "tool.manage", SOURCE_TEST, before=_tested),
+    Row("api:datasets-list", "GET", "dataset.read"),
+    Row("api:datasets-list", "POST", "dataset.write", data=_send(name="Rates"), ok=201, also=("dataset.read",)),
+    Row("api:datasets-detail", "GET", "dataset.read", DATASET),
+    Row("api:datasets-detail", "PATCH", "dataset.write", DATASET, data=_send(description="New"), also=("dataset.read",)),
+    Row("api:datasets-detail", "DELETE", "dataset.delete", DATASET, before=_generating("completed"), ok=204, also=("dataset.read",)),
+    Row("api:dataset-rows-list", "GET", "dataset.read", DATASET, before=_has_row),
+    Row("api:dataset-rows-detail", "GET", "dataset.read", DATASET_ROW, before=_has_row),
+    Row("api:dataset-rows-detail", "PATCH", "dataset.write", DATASET_ROW, data=_send(question="Why?"), before=_has_row, also=("dataset.read",)),
+    Row("api:dataset-versions-list", "GET", "dataset.read", DATASET),
+    Row("api:dataset-versions-list", "POST", "dataset.write", DATASET, data=_send(note="First"), before=_has_row, ok=201, also=("dataset.read",)),
+    Row("api:dataset-versions-detail", "GET", "dataset.read", DATASET, {"number": _number}),
+    Row("api:generations-list", "GET", "dataset.read", DATASET),
+    Row("api:generations-list", "POST", "dataset.write", DATASET, data=_send(settings=_asked_about), before=_askable, ok=202, also=("dataset.read", "search.run", "collection.read"), body_ids=404),
+    Row("api:generations-detail", "GET", "dataset.read", GENERATION),
+    Row("api:generations-pause", "POST", "dataset.write", GENERATION, before=_generating("running"), also=("dataset.read",)),
+    Row("api:generations-resume", "POST", "dataset.write", GENERATION, before=_generating("paused"), also=("dataset.read",)),
+    Row("api:generations-stop", "POST", "dataset.write", GENERATION, before=_generating("running"), also=("dataset.read",)),
     Row("api:tools-execute", "POST", "tool.run", data=_send(tool_calls=_calculation)),
 )  # fmt: skip
 

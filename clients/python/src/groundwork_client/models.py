@@ -584,6 +584,62 @@ class Coverage(TypedDict):
     share: float | None
 
 
+class Dataset(TypedDict):
+    id: int
+    slug: str
+    name: str
+    description: str
+    needs_two_people: bool
+    rows: int | None
+    """None yet: null."""
+    approved: int | None
+    latest_version: int | None
+    created_at: str
+    updated_at: str
+
+
+class DatasetCreateRequest(TypedDict):
+    name: str
+    slug: NotRequired[str]
+    """Its name in files; made of the name if not given."""
+    description: NotRequired[str]
+    needs_two_people: NotRequired[bool]
+
+
+class DatasetRow(TypedDict):
+    """A row; ``record`` is what versions and exports keep of it."""
+    id: int
+    status: DatasetRowStatus
+    quality: float | None
+    """0 to 1; null is unscored."""
+    content_hash: str
+    run_id: int | None
+    """The run that answered it."""
+    record: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+DatasetRowStatus: TypeAlias = "Literal['draft', 'review', 'approved', 'rejected']"
+
+
+class DatasetVersion(TypedDict):
+    number: int
+    content_hash: str
+    """SHA-256 over the rows' hashes, in order."""
+    row_count: int
+    manifest: dict[str, Any]
+    signature: str
+    note: str
+    created_at: str
+
+
+class DatasetVersionCreateRequest(TypedDict):
+    status: NotRequired[DatasetRowStatus | BlankEnum]
+    """Rows of this state alone.  * `draft` - Draft * `review` - In review * `approved` - Approved * `rejected` -
+    Rejected"""
+    note: NotRequired[str]
+
+
 class Decision(TypedDict):
     id: int
     run_id: int
@@ -633,6 +689,8 @@ DecisionKind: TypeAlias = "Literal['approval', 'external']"
 DecisionStatus: TypeAlias = "Literal['pending', 'approved', 'rejected', 'answered', 'expired', 'cancelled']"
 
 DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
+
+DifficultyEnum: TypeAlias = "Literal['easy', 'medium', 'hard']"
 
 
 class Document(TypedDict):
@@ -820,6 +878,8 @@ EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.fi
 
 EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'budget.warned', 'budget.exceeded']"
 
+ExpectedEnum: TypeAlias = "Literal['answer', 'abstain', 'refuse', 'cite_all']"
+
 
 class ExtensionShapeRequest(TypedDict):
     collections: NotRequired[Any]
@@ -998,6 +1058,45 @@ class FunctionToolShapeRequest(TypedDict):
     description: NotRequired[str | None]
     parameters: NotRequired[dict[str, Any] | None]
     type: TypeEnum
+
+
+class Generation(TypedDict):
+    id: int
+    dataset_id: int
+    model: str
+    settings: dict[str, Any]
+    state: GenerationStateEnum
+    reason: str
+    """Why it waits or has ended."""
+    wanted: int
+    kept: int
+    dropped: int
+    failed: int
+    estimate: dict[str, Any]
+    """low, middle, high in USD; empty before a probe."""
+    budget_usd: str | None
+    spent_usd: str
+    shortfall: list[dict[str, Any]]
+    manifest: dict[str, Any]
+    created_at: str
+    finished_at: str | None
+
+
+class GenerationResumeRequest(TypedDict):
+    budget_usd: NotRequired[str | None]
+
+
+class GenerationStartRequest(TypedDict):
+    model: NotRequired[str]
+    """An id of the model list."""
+    settings: dict[str, Any]
+    """collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language, keep_at,
+    repair_at, weights, minima, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."""
+    budget_usd: NotRequired[str | None]
+    probe: NotRequired[int]
+    """Pause after so many ended items with an estimate; 0 goes on."""
+
+GenerationStateEnum: TypeAlias = "Literal['queued', 'running', 'paused', 'stopped', 'completed', 'failed']"
 
 
 class GitDiff(TypedDict):
@@ -1325,6 +1424,24 @@ class PaginatedConversationList(TypedDict):
     results: list[Conversation]
 
 
+class PaginatedDatasetList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Dataset]
+
+
+class PaginatedDatasetRowList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[DatasetRow]
+
+
+class PaginatedDatasetVersionList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[DatasetVersion]
+
+
 class PaginatedDecisionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -1347,6 +1464,12 @@ class PaginatedFileChangeList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[FileChange]
+
+
+class PaginatedGenerationList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Generation]
 
 
 class PaginatedImportList(TypedDict):
@@ -1492,6 +1615,24 @@ class PatchedConversationUpdateRequest(TypedDict):
     """Ids of the collections to search from now on; empty for all."""
 
 
+class PatchedDatasetRowUpdateRequest(TypedDict):
+    question: NotRequired[str]
+    answer: NotRequired[str]
+    rationale: NotRequired[str]
+    type: NotRequired[QuestionType]
+    difficulty: NotRequired[DifficultyEnum]
+    expected: NotRequired[ExpectedEnum]
+    split: NotRequired[SplitEnum]
+    language: NotRequired[str]
+    tags: NotRequired[list[str]]
+
+
+class PatchedDatasetUpdateRequest(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    needs_two_people: NotRequired[bool]
+
+
 class PatchedDocumentDescribeRequest(TypedDict):
     document_type: NotRequired[str]
     """Empty gives it back to the rules."""
@@ -1570,6 +1711,8 @@ class ProjectStructure(TypedDict):
 class PublishInputRequest(TypedDict):
     version: int
     """Its number."""
+
+QuestionType: TypeAlias = "Literal['factual', 'multi_hop', 'comparison', 'how_to', 'code', 'unanswerable', 'adversarial', 'injected', 'contradictory']"
 
 
 class QueuedQuestion(TypedDict):
@@ -1896,6 +2039,8 @@ class Span(TypedDict):
     path: str
     char_start: int
     char_end: int
+
+SplitEnum: TypeAlias = "Literal['train', 'validation', 'test']"
 
 StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed', 'index']"
 
