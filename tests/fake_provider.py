@@ -81,10 +81,10 @@ class FakeProvider:
         return method, path, int(found[1]) if found else 0
 
     @staticmethod
-    def _plain(writer: asyncio.StreamWriter, status: int, data: Any) -> None:
+    def _plain(writer: asyncio.StreamWriter, status: int, data: Any, extra: str = "") -> None:
         body = json.dumps(data).encode()
         writer.write(
-            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{extra}"
             f"Content-Length: {len(body)}\r\n\r\n".encode()
             + body
         )
@@ -107,7 +107,10 @@ class FakeProvider:
             return int(values[0]) if values else default
 
         if status := number("fail", 0):
-            self._plain(writer, status, {"error": {"message": "told to fail", "type": "fake"}})
+            extra = f"Retry-After: {self.retry_after}\r\n" if self.retry_after else ""
+            self._plain(
+                writer, status, {"error": {"message": "told to fail", "type": "fake"}}, extra
+            )
             return True
         await asyncio.sleep(number("think", 0) / 1000)
         results = [m for m in body["messages"] if m["role"] == "tool"]

@@ -21,6 +21,9 @@ from apps.datasets.record import Record, from_values
 from basics.errors import Missing
 from tenancy.actors import Actor
 
+MOST_WORDS = 12
+"""Of a search in questions and answers; more narrow it no further."""
+
 
 def dataset_list(*, actor: Actor) -> QuerySet[Dataset]:
     """Return the workspace's datasets, latest change first, each with ``row_total``, ``approved_total`` and ``latest``.
@@ -83,7 +86,7 @@ def row_list(
             rows = rows.filter(**{name: value})
     if only.tag:
         rows = rows.filter(tags__contains=[only.tag])
-    for word in only.text.split():
+    for word in only.text.split()[:MOST_WORDS]:
         rows = rows.filter(Q(question__icontains=word) | Q(answer__icontains=word))
     if only.source:
         rows = rows.filter(sources__contains=[{"document": only.source}])

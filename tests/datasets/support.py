@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,10 +13,11 @@ from django.utils import timezone
 
 from apps.collections.models import Collection, Document
 from apps.datasets import tasks
+from apps.datasets.generation.settings import SCORES
 from apps.datasets.models import Dataset, GenerationJob
 from apps.datasets.services import dataset_create
 from apps.datasets.services.generation import DRIVE, generation_start
-from jobs.models import Job, JobStatus
+from jobs.models import ACTIVE, Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, make_library
@@ -68,9 +71,8 @@ def start(
 
 def drive(job: GenerationJob, worker: str = "here") -> GenerationJob:
     """Let a worker of this process carry a job until its driver ends; returns the fresh row."""
-    waiting = Job.objects.filter(
-        kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED
-    ).first()
+    # One that still says it runs is of a worker that has died; its lease is taken to be over.
+    waiting = Job.objects.filter(kind=DRIVE, payload__job_id=job.pk, status__in=ACTIVE).first()
     assert waiting is not None, "no driver waits"
     with ThreadPoolExecutor(4) as executor:
         ctx = take(waiting, worker, executor)
@@ -86,3 +88,48 @@ def drive(job: GenerationJob, worker: str = "here") -> GenerationJob:
     Job.objects.filter(pk=waiting.pk).update(status=JobStatus.SUCCEEDED)
     job.refresh_from_db()
     return job
+
+
+class FakeModel:
+    """Answers every stage of generation over the wire; counts what it was asked.
+
+    Attributes:
+        asked: the messages of each request that was answered, as JSON.
+        refusals: how many of the next requests are refused for their rate.
+        level: what the judge gives.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.refusals = 0
+        self.level = 5
+
+    def __call__(self, body: dict[str, Any]) -> str | int | dict[str, Any]:
+        if self.refusals > 0:
+            self.refusals -= 1
+            return 429
+        self.asked.append(json.dumps(body["messages"], sort_keys=True))
+        system, last = body["messages"][0]["content"], body["messages"][-1]
+        passage = re.search(r"<passage[^>]*>\n(.*?)\n</passage>", str(last["content"]), re.DOTALL)
+        if system.startswith("You write questions"):
+            assert passage is not None
+            quote = passage[1][:80]
+            return json.dumps(
+                {"question": f"What is said by: {quote[:50]}?", "rationale": "It matters.", "quotes": [quote]}
+            )  # fmt: skip
+        if system.startswith("You select questions"):
+            return json.dumps({"keep": True, "reason": ""})
+        if system.startswith("You answer a question"):
+            if last["role"] == "tool":
+                found = re.search(r"c\d+", str(last["content"]))
+                return f"It is said [{found[0] if found else 'c0'}]."
+            return {"name": "search_documentation", "arguments": {"query": "duty"}}
+        if system.startswith("You write the final answer"):
+            found = re.search(r"id=(c\d+)", str(last["content"]))
+            return json.dumps(
+                {"answer": "It is said.", "chunks_used": [found[1] if found else "c0"]}
+            )
+        if system.startswith("You judge an answer"):
+            level = {"level": self.level, "evidence": "It is said."}
+            return json.dumps(dict.fromkeys(SCORES, level))
+        return json.dumps({"answer": "It is said better."})

@@ -19,7 +19,7 @@ MADE_TYPES = (
     QuestionType.UNANSWERABLE,
 )
 """Types that generation makes; the others come by import or by hand."""
-MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS = 10_000, 200, 8
+MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS, MAX_TEXT = 10_000, 200, 8, 120
 _TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
 _DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
 
@@ -82,8 +82,15 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     wrong: dict[str, list[str]] = {
         name: ["There is no such setting."] for name in data if name not in known
     }
-    if not data.get("collections"):
+    chosen = data.get("collections")
+    if not isinstance(chosen, list | tuple) or not chosen:
         wrong["collections"] = ["Choose at least one collection."]
+    elif not all(type(pk) is int and 0 < pk < 2**63 for pk in chosen):
+        wrong["collections"] = ["Give the ids of collections, which are whole numbers."]
+    for name in ("judge_model", "language"):
+        text = data.get(name, "")
+        if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
+            wrong[name] = [f"Enter a text of at most {MAX_TEXT} characters."]
     for name, low, most in (
         ("rows", 1, MAX_ROWS),
         ("max_repairs", 0, 5),
