@@ -495,6 +495,78 @@ class Groundwork(Transport):
         finds longer words too that begin with it."""
         return cast("models.FoundConversations", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
 
+    def datasets_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetList:
+        """List datasets, the newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedDatasetList", self._call("GET", "/api/v1/datasets", query={"cursor": cursor, "page_size": page_size}))
+
+    def datasets_list_all(self, *, page_size: int | None = None) -> Iterator[models.Dataset]:
+        """Go through all rows of ``datasets_list``, page by page."""
+        return self._every(lambda cursor: self.datasets_list(page_size=page_size, cursor=cursor))
+
+    def datasets_create(self, body: models.DatasetCreateRequest, *, idempotency_key: str | None = None) -> models.Dataset:
+        """Create an empty dataset."""
+        return cast("models.Dataset", self._call("POST", "/api/v1/datasets", body=body, idempotency_key=idempotency_key))
+
+    def datasets_get(self, id: int) -> models.Dataset:
+        """Return a dataset with its counts."""
+        return cast("models.Dataset", self._call("GET", f"/api/v1/datasets/{id}"))
+
+    def datasets_update(self, id: int, body: models.PatchedDatasetUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.Dataset:
+        """Change name, description or the two-person rule."""
+        return cast("models.Dataset", self._call("PATCH", f"/api/v1/datasets/{id}", body=body or {}, idempotency_key=idempotency_key))
+
+    def datasets_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a dataset with its rows, versions and jobs."""
+        self._call("DELETE", f"/api/v1/datasets/{id}", idempotency_key=idempotency_key)
+
+    def generations_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedGenerationList:
+        """List generation jobs, the newest first. cursor: The pagination cursor value. page_size: Number of results
+        to return per page."""
+        return cast("models.PaginatedGenerationList", self._call("GET", f"/api/v1/datasets/{id}/generations", query={"cursor": cursor, "page_size": page_size}))
+
+    def generations_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Generation]:
+        """Go through all rows of ``generations_list``, page by page."""
+        return self._every(lambda cursor: self.generations_list(id, page_size=page_size, cursor=cursor))
+
+    def generations_start(self, id: int, body: models.GenerationStartRequest, *, idempotency_key: str | None = None) -> models.Generation:
+        """Start making rows from collections."""
+        return cast("models.Generation", self._call("POST", f"/api/v1/datasets/{id}/generations", body=body, idempotency_key=idempotency_key))
+
+    def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> models.PaginatedDatasetRowList:
+        """List a dataset's rows, the newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedDatasetRowList", self._call("GET", f"/api/v1/datasets/{id}/rows", query={"cursor": cursor, "difficulty": difficulty, "page_size": page_size, "source": source, "split": split, "status": status, "tag": tag, "text": text, "type": type}))
+
+    def dataset_rows_list_all(self, id: int, *, difficulty: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> Iterator[models.DatasetRow]:
+        """Go through all rows of ``dataset_rows_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_rows_list(id, difficulty=difficulty, page_size=page_size, source=source, split=split, status=status, tag=tag, text=text, type=type, cursor=cursor))
+
+    def dataset_rows_get(self, id: int, row_pk: int) -> models.DatasetRow:
+        """Return a row with its steps, sources and scores."""
+        return cast("models.DatasetRow", self._call("GET", f"/api/v1/datasets/{id}/rows/{row_pk}"))
+
+    def dataset_rows_update(self, id: int, row_pk: int, body: models.PatchedDatasetRowUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.DatasetRow:
+        """Change a row; an approved one goes back to review when more than its split changes."""
+        return cast("models.DatasetRow", self._call("PATCH", f"/api/v1/datasets/{id}/rows/{row_pk}", body=body or {}, idempotency_key=idempotency_key))
+
+    def dataset_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetVersionList:
+        """List versions, the newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedDatasetVersionList", self._call("GET", f"/api/v1/datasets/{id}/versions", query={"cursor": cursor, "page_size": page_size}))
+
+    def dataset_versions_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.DatasetVersion]:
+        """Go through all rows of ``dataset_versions_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_versions_list(id, page_size=page_size, cursor=cursor))
+
+    def dataset_versions_create(self, id: int, body: models.DatasetVersionCreateRequest | None = None, *, idempotency_key: str | None = None) -> models.DatasetVersion:
+        """Freeze rows into the next version, which never changes."""
+        return cast("models.DatasetVersion", self._call("POST", f"/api/v1/datasets/{id}/versions", body=body or {}, idempotency_key=idempotency_key))
+
+    def dataset_versions_get(self, id: int, number: int) -> models.DatasetVersion:
+        """Return a version's facts."""
+        return cast("models.DatasetVersion", self._call("GET", f"/api/v1/datasets/{id}/versions/{number}"))
+
     def document_types_get(self) -> models.DocumentTypeRules:
         """Return the rules that give documents their types, null when there are none."""
         return cast("models.DocumentTypeRules", self._call("GET", "/api/v1/document-types"))
@@ -580,6 +652,22 @@ class Groundwork(Transport):
     def feedback_list_all(self, *, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> Iterator[models.Feedback]:
         """Go through all rows of ``feedback_list``, page by page."""
         return self._every(lambda cursor: self.feedback_list(page_size=page_size, verdict=verdict, cursor=cursor))
+
+    def generations_get(self, id: int) -> models.Generation:
+        """Return how far a job is and what it has cost."""
+        return cast("models.Generation", self._call("GET", f"/api/v1/generations/{id}"))
+
+    def generations_pause(self, id: int, *, idempotency_key: str | None = None) -> models.Generation:
+        """Let what is under way end and begin nothing more."""
+        return cast("models.Generation", self._call("POST", f"/api/v1/generations/{id}/pause", idempotency_key=idempotency_key))
+
+    def generations_resume(self, id: int, body: models.GenerationResumeRequest | None = None, *, idempotency_key: str | None = None) -> models.Generation:
+        """Go on with a paused or failed job, with a new budget if one is given."""
+        return cast("models.Generation", self._call("POST", f"/api/v1/generations/{id}/resume", body=body or {}, idempotency_key=idempotency_key))
+
+    def generations_stop(self, id: int, *, idempotency_key: str | None = None) -> models.Generation:
+        """End a job for good; its rows stay."""
+        return cast("models.Generation", self._call("POST", f"/api/v1/generations/{id}/stop", idempotency_key=idempotency_key))
 
     def imports_get(self, id: int) -> models.ImportDetail:
         """Return an import with its counts and what was left out."""
