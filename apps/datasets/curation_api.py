@@ -1,0 +1,255 @@
+"""REST of curation: exports, imports, checks, reviews, differences. The views hold no rules."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.collections.api_values import choice, number, valid
+from apps.collections.uploads import posted_file
+from apps.datasets import diffs, selectors, services
+from apps.datasets.curation_selectors import work_get, work_list
+from apps.datasets.curation_shapes import (
+    AcceptInput,
+    CheckInput,
+    CheckOutput,
+    DiffOutput,
+    ExportInput,
+    ExportOutput,
+    ReviewInput,
+    RowsImportInput,
+    RowsImportOutput,
+)
+from apps.datasets.curation_views import errors_response, export_response
+from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport
+from apps.datasets.record import to_values
+from apps.datasets.shapes import RowOutput
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+_WRITE = "dataset.write"
+_PAGE = 50
+
+
+class _Base(TenantAPIView):
+    def _dataset(self, pk: int) -> Dataset:
+        return selectors.dataset_get(actor=self.actor, pk=pk)
+
+
+class ExportsView(_Base):
+    """The exports of a dataset."""
+
+    actions = {"GET": _WRITE, "POST": _WRITE}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="dataset_exports_list", tags=["datasets"], responses=ExportOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List a dataset's exports, the newest first."""
+        rows = work_list(actor=self.actor, model=DatasetExport, dataset=self._dataset(pk))
+        return self.paginated(rows, ExportOutput)
+
+    @extend_schema(operation_id="dataset_exports_start", tags=["datasets"], request=ExportInput, responses={202: ExportOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Write a version as a file, read it back and compare. Ask for the export until it has ended."""
+        dataset, values = self._dataset(pk), valid(ExportInput, request.data)
+        version = selectors.version_get(
+            actor=self.actor, dataset=dataset, number=values.get("version")
+        )
+        row = services.export_start(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=dataset,
+            version=version,
+            form=values["form"],
+            split=values["split"],
+        )
+        return Response(ExportOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class ExportView(_Base):
+    """One export."""
+
+    actions = {"GET": _WRITE}
+
+    @extend_schema(operation_id="dataset_exports_get", tags=["datasets"], responses=ExportOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return an export with what its validator says."""
+        return Response(ExportOutput(work_get(actor=self.actor, model=DatasetExport, pk=pk)).data)
+
+
+class ExportFileView(_Base):
+    """The file of an export."""
+
+    actions = {"GET": _WRITE}
+
+    @extend_schema(operation_id="dataset_exports_file", tags=["datasets"], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})  # fmt: skip
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
+        """Return the file of an export that has completed."""
+        return export_response(work_get(actor=self.actor, model=DatasetExport, pk=pk))
+
+
+class ExportAcceptView(_Base):
+    """What may leave all the same."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_exports_accept", tags=["datasets"], request=AcceptInput, responses=ExportOutput)  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Let findings of a blocked export pass, for this and later exports; then start it again."""
+        row = work_get(actor=self.actor, model=DatasetExport, pk=pk)
+        values = valid(AcceptInput, request.data)
+        services.finding_accept(
+            tenant=self.tenant, actor=self.actor, dataset=row.dataset, export=row, **values
+        )
+        return Response(ExportOutput(row).data)
+
+
+class ImportsView(_Base):
+    """The imports of rows into a dataset."""
+
+    actions = {"GET": _WRITE, "POST": _WRITE}
+    pagination_class = Pagination
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(operation_id="dataset_imports_list", tags=["datasets"], responses=RowsImportOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List a dataset's imports, the newest first."""
+        rows = work_list(actor=self.actor, model=DatasetImport, dataset=self._dataset(pk))
+        return self.paginated(rows, RowsImportOutput)
+
+    @extend_schema(operation_id="dataset_imports_start", tags=["datasets"], request=RowsImportInput, responses={202: RowsImportOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Upload a file of rows; a trial reads it and adds nothing."""
+        dataset, values = self._dataset(pk), valid(RowsImportInput, request.data)
+        row = services.import_start(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=dataset,
+            form=values["form"],
+            is_trial=values["is_trial"],
+            **posted_file(request),
+        )
+        return Response(RowsImportOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class ImportView(_Base):
+    """One import."""
+
+    actions = {"GET": _WRITE}
+
+    @extend_schema(operation_id="dataset_imports_get", tags=["datasets"], responses=RowsImportOutput)  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Return an import with the first rows that could not be read."""
+        row = work_get(actor=self.actor, model=DatasetImport, pk=pk)
+        return Response(RowsImportOutput(row).data)
+
+
+class ImportErrorsView(_Base):
+    """The rows that an import could not read."""
+
+    actions = {"GET": _WRITE}
+
+    @extend_schema(operation_id="dataset_imports_errors", tags=["datasets"], responses={(200, "application/x-ndjson"): OpenApiTypes.BINARY})  # fmt: skip
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
+        """Return the file of all rows that could not be read, one JSON object a line."""
+        return errors_response(work_get(actor=self.actor, model=DatasetImport, pk=pk))
+
+
+class ChecksView(_Base):
+    """The checks of a dataset."""
+
+    actions = {"GET": _WRITE, "POST": _WRITE}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="dataset_checks_list", tags=["datasets"], responses=CheckOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List a dataset's checks, the newest first."""
+        rows = work_list(actor=self.actor, model=DatasetCheck, dataset=self._dataset(pk))
+        return self.paginated(rows, CheckOutput)
+
+    @extend_schema(operation_id="dataset_checks_start", tags=["datasets"], request=CheckInput, responses={202: CheckOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Look for duplicates, contamination or personal data, or divide the rows into splits by document."""
+        dataset = self._dataset(pk)
+        values = valid(CheckInput, request.data)
+        row = services.check_start(tenant=self.tenant, actor=self.actor, dataset=dataset, **values)
+        return Response(CheckOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class CheckView(_Base):
+    """One check."""
+
+    actions = {"GET": _WRITE}
+
+    @extend_schema(operation_id="dataset_checks_get", tags=["datasets"], responses=CheckOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a check with what it found."""
+        return Response(CheckOutput(work_get(actor=self.actor, model=DatasetCheck, pk=pk)).data)
+
+
+class ReviewView(_Base):
+    """Verdicts about a row."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_rows_review", tags=["datasets"], request=ReviewInput, responses=RowOutput)  # fmt: skip
+    def post(self, request: Request, pk: int, row_pk: int) -> Response:
+        """Approve or reject a row as you saw it."""
+        row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
+        values = valid(ReviewInput, request.data)
+        row = services.row_review(tenant=self.tenant, actor=self.actor, row=row, **values)
+        return Response(RowOutput(row).data)
+
+
+class DiffView(_Base):
+    """What changed between two versions."""
+
+    actions = {"GET": "dataset.read"}
+
+    @extend_schema(
+        operation_id="dataset_versions_diff",
+        tags=["datasets"],
+        parameters=[
+            OpenApiParameter("kind", str, enum=list(get_args(diffs.Change)), description="Which changes to list."),
+            OpenApiParameter("after", int, description="Only rows with a higher number."),
+        ],
+        responses=DiffOutput,
+    )  # fmt: skip
+    def get(self, request: Request, pk: int, older: int, newer: int) -> Response:
+        """Return how many rows came, went and changed, and a page of one kind of change."""
+        dataset = self._dataset(pk)
+        one, two = (
+            selectors.version_get(actor=self.actor, dataset=dataset, number=n)
+            for n in (older, newer)
+        )
+        kind = choice(request, "kind", get_args(diffs.Change), default="changed")
+        found = diffs.version_changes(
+            actor=self.actor,
+            older=one,
+            newer=two,
+            kind=cast("diffs.Change", kind),
+            after=number(request, "after", default=0) or 0,
+            limit=_PAGE + 1,
+        )
+        counts = diffs.version_counts(actor=self.actor, older=one, newer=two)
+        values: dict[str, Any] = {name: getattr(counts, name) for name in counts.__slots__}
+        values["changes"] = [_change(change) for change in found[:_PAGE]]
+        values["next"] = found[_PAGE - 1].ref if len(found) > _PAGE else None
+        return Response(DiffOutput(values).data)
+
+
+def _change(change: diffs.RowChange) -> dict[str, Any]:
+    return {
+        "row": change.ref,
+        "kind": change.kind,
+        "names": [field.name for field in change.fields],
+        "before": to_values(change.before) if change.before else None,
+        "after": to_values(change.after) if change.after else None,
+    }

@@ -1,0 +1,98 @@
+"""Reads of what is done with rows: the review queue, exports, imports, checks; each starts from what the actor may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from apps.datasets.models import (
+    Dataset,
+    DatasetCheck,
+    DatasetExport,
+    DatasetImport,
+    DatasetRow,
+    RowReview,
+    RowStatus,
+    Work,
+)
+from basics.errors import Missing
+from tenancy.actors import Actor
+
+W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
+WAITING = (RowStatus.DRAFT, RowStatus.REVIEW)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """A row that waits for the actor's verdict.
+
+    Attributes:
+        left: how many wait, this one included, up to ``MOST_COUNTED``.
+        approvals: by others, of its present content.
+    """
+
+    row: DatasetRow
+    left: int
+    approvals: int
+
+
+MOST_COUNTED = 1_000
+
+
+def review_queue(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetRow]:
+    """Return the rows that wait for the actor: not decided, and not approved by this person as they are now."""
+    actor.require("dataset.read")
+    said = RowReview.objects.filter(
+        row=OuterRef("pk"), content_hash=OuterRef("content_hash"), user_id=actor.user_id
+    )
+    rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(
+        dataset=dataset, status__in=WAITING
+    )
+    return rows.filter(~Exists(said)).order_by("pk")
+
+
+def review_next(*, actor: Actor, dataset: Dataset, after: int = 0) -> QueuePlace | None:
+    """Return the first waiting row after a number, from the beginning again when there is none; None for an empty queue."""
+    queue = review_queue(actor=actor, dataset=dataset)
+    row = queue.filter(pk__gt=after).first() or queue.first()
+    if row is None:
+        return None
+    approvals = RowReview.objects.filter(
+        row=row, content_hash=row.content_hash, verdict=RowReview.Verdict.APPROVE
+    )
+    people = approvals.values("user_id").distinct().count()
+    return QueuePlace(row, queue[:MOST_COUNTED].count(), people)
+
+
+def work_list(*, actor: Actor, model: type[W], dataset: Dataset | None = None) -> QuerySet[W]:
+    """Return exports, imports or checks, the newest first."""
+    actor.require("dataset.read")
+    rows: QuerySet[W] = model.objects.visible_to(actor).select_related("dataset")
+    if dataset is not None:
+        rows = rows.filter(dataset=dataset)
+    if issubclass(model, DatasetExport):
+        rows = rows.select_related("version")
+    return rows.order_by("-pk")
+
+
+def work_get(*, actor: Actor, model: type[W], pk: int, dataset: Dataset | None = None) -> W:
+    """Return one export, import or check. Raises Missing."""
+    found = work_list(actor=actor, model=model, dataset=dataset).filter(pk=pk).first()
+    if found is None:
+        raise Missing(_NOUNS[model])
+    return found
+
+
+def checks_latest(*, actor: Actor, dataset: Dataset) -> dict[str, DatasetCheck]:
+    """Return the newest check of each kind."""
+    rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
+    return {row.kind: row for row in rows.order_by("kind", "-pk").distinct("kind")}
+
+
+_NOUNS: dict[type[Work], str] = {
+    DatasetExport: "export",
+    DatasetImport: "import",
+    DatasetCheck: "check",
+}

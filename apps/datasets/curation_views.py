@@ -1,0 +1,315 @@
+"""Pages of curation: review, files, checks, differences. They hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.collections.uploads import posted_file
+from apps.datasets import curation_selectors, diffs, files, selectors, services
+from apps.datasets.columns import record_of
+from apps.datasets.curation_forms import ExportForm, ImportForm, RowForm, SplitsForm
+from apps.datasets.formats import FORMATS
+from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
+from basics.errors import DomainError, Missing
+from web.downloads import file_response
+from web.requests import TenantRequest, allowed
+
+SHOWN = 20
+PER_PAGE = 50
+
+
+def section(request: TenantRequest, pk: int, tab: str) -> dict[str, Any]:
+    """Return what every page of curation shows around its own part."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    return {"dataset": dataset, "tab": tab, "can_write": request.actor.can("dataset.write")}
+
+
+@require_GET
+@allowed("dataset.read")
+def review(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show the next row that waits for this person."""
+    context = section(request, pk, "review")
+    after = request.GET.get("after", "")
+    place = curation_selectors.review_next(
+        actor=request.actor, dataset=context["dataset"], after=_number(after)
+    )
+    context |= {"place": place}
+    if place is not None:
+        record = record_of(place.row)
+        form = RowForm(initial={"question": record.question, "answer": record.answer})
+        context |= {"record": record, "row": place.row, "form": form}
+    return render(request, "datasets/review.html", context)
+
+
+@require_POST
+@allowed("dataset.write")
+def row_review(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> HttpResponse:
+    """Approve or reject a row, and go on to the next one."""
+    row = _row(request, pk, row_pk)
+    try:
+        services.row_review(
+            tenant=request.tenant,
+            actor=request.actor,
+            row=row,
+            verdict=request.POST.get("verdict", ""),
+            content_hash=request.POST.get("content_hash", ""),
+            note=request.POST.get("note", ""),
+        )
+    except DomainError as error:
+        _tell(request, error)
+        return _back("datasets:review", tenant_slug, pk, after=row_pk - 1)
+    return _back("datasets:review", tenant_slug, pk, after=row_pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def row_edit(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> HttpResponse:
+    """Change question and answer of a row, and look at it again."""
+    row = _row(request, pk, row_pk)
+    form = RowForm(request.POST)
+    if form.is_valid():
+        try:
+            services.row_update(
+                tenant=request.tenant, actor=request.actor, row=row, changes=form.cleaned_data
+            )
+        except DomainError as error:
+            _tell(request, error)
+        else:
+            messages.success(request, "The row is changed. Approve it when it is right.")
+    else:
+        messages.error(request, "Enter a question.")
+    return _back("datasets:review", tenant_slug, pk, after=row_pk - 1)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("dataset.write")
+def exports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """List exports, and start one."""
+    context = section(request, pk, "exports")
+    dataset: Dataset = context["dataset"]
+    versions = selectors.version_list(actor=request.actor, dataset=dataset)
+    numbers = list(versions.values_list("number", flat=True)[:200])
+    form = ExportForm(request.POST or None, numbers=numbers)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        version = selectors.version_get(
+            actor=request.actor, dataset=dataset, number=values["version"]
+        )
+        try:
+            row = services.export_start(
+                tenant=request.tenant, actor=request.actor, dataset=dataset, version=version, form=values["form"], split=values["split"]
+            )  # fmt: skip
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            return redirect("datasets:export", tenant_slug, pk, row.pk)
+    rows = curation_selectors.work_list(actor=request.actor, model=DatasetExport, dataset=dataset)
+    context |= {
+        "form": form,
+        "has_versions": bool(numbers),
+        "exports": list(rows[:SHOWN]),
+        "formats": [f for f in FORMATS.values() if f.is_export],
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "datasets/exports.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("dataset.write")
+def export(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponse:
+    """Show an export with what its validator says, and let findings pass; the fragment asks for itself while it runs."""
+    context = section(request, pk, "exports")
+    row = curation_selectors.work_get(
+        actor=request.actor, model=DatasetExport, pk=export_pk, dataset=context["dataset"]
+    )
+    if request.method == "POST":
+        try:
+            services.finding_accept(
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=row.dataset,
+                export=row,
+                fingerprints=request.POST.getlist("finding"),
+                note=request.POST.get("note", ""),
+            )
+            again = services.export_start(
+                tenant=request.tenant, actor=request.actor, dataset=row.dataset, version=row.version, form=row.format, split=row.split
+            )  # fmt: skip
+        except DomainError as error:
+            _tell(request, error)
+        else:
+            row = again
+        return redirect("datasets:export", tenant_slug, pk, row.pk)
+    context |= {"row": row, "format": FORMATS.get(row.format)}
+    page = "_export.html" if request.headers.get("HX-Request") else "export.html"
+    return render(request, f"datasets/{page}", context)
+
+
+@require_GET
+@allowed("dataset.write")
+def export_file(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:  # fmt: skip
+    """Send the file of an export."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    row = curation_selectors.work_get(actor=request.actor, model=DatasetExport, pk=export_pk, dataset=dataset)  # fmt: skip
+    return export_response(row)
+
+
+def export_response(row: DatasetExport) -> HttpResponseBase:
+    """Return the file of an export, named for its dataset, version and format."""
+    form = FORMATS[row.format] if row.format in FORMATS else FORMATS["jsonl"]
+    split = f"-{row.split}" if row.split else ""
+    name = f"{row.dataset.slug}-v{row.version.number}{split}-{row.format}{form.suffix}"
+    path = files.dataset_file_path(row.file)
+    return file_response(path, name=name, media_type=form.media_type)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("dataset.write")
+def imports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """List imports, and start one."""
+    context = section(request, pk, "imports")
+    dataset: Dataset = context["dataset"]
+    form = ImportForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        try:
+            row = services.import_start(
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=dataset,
+                form=values["form"],
+                is_trial=values["is_trial"],
+                **posted_file(request),
+            )
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            return redirect("datasets:import", tenant_slug, pk, row.pk)
+    rows = curation_selectors.work_list(actor=request.actor, model=DatasetImport, dataset=dataset)
+    context |= {"form": form, "imports": list(rows[:SHOWN])}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "datasets/imports.html", context, status=status)
+
+
+@require_GET
+@allowed("dataset.write")
+def import_(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponse:
+    """Show an import with the rows it could not read; the fragment asks for itself while it runs."""
+    context = section(request, pk, "imports")
+    row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=context["dataset"])  # fmt: skip
+    context |= {"row": row, "format": FORMATS.get(row.format)}
+    page = "_import.html" if request.headers.get("HX-Request") else "import.html"
+    return render(request, f"datasets/{page}", context)
+
+
+@require_GET
+@allowed("dataset.write")
+def import_errors(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:  # fmt: skip
+    """Send the file of the rows that could not be read."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=dataset)  # fmt: skip
+    return errors_response(row)
+
+
+def errors_response(row: DatasetImport) -> HttpResponseBase:
+    """Return the file of the rows that an import could not read."""
+    path = files.dataset_file_path(row.errors_file)
+    return file_response(path, name=f"errors-of-import-{row.pk}.jsonl", media_type="application/x-ndjson")  # fmt: skip
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("dataset.write")
+def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show the newest check of each kind, and start one."""
+    context = section(request, pk, "checks")
+    dataset: Dataset = context["dataset"]
+    kind = request.POST.get("kind", "")
+    is_division = kind == DatasetCheck.Kind.SPLITS
+    form = SplitsForm(request.POST if is_division else None)
+    if request.method == "POST" and (not is_division or form.is_valid()):
+        try:
+            services.check_start(
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=dataset,
+                kind=kind,
+                shares=form.shares() if is_division else None,
+                seed=form.cleaned_data["seed"] if is_division else 0,
+                with_meaning=bool(request.POST.get("with_meaning")),
+            )
+        except DomainError as error:
+            if is_division:
+                form.refuse(error)
+            else:
+                _tell(request, error)
+                return redirect("datasets:checks", tenant_slug, pk)
+        else:
+            return redirect("datasets:checks", tenant_slug, pk)
+    found = curation_selectors.checks_latest(actor=request.actor, dataset=dataset)
+    context |= {
+        "form": form,
+        "checks": [(k, found.get(k.value)) for k in DatasetCheck.Kind],
+        "is_active": any(row.is_active for row in found.values()),
+    }
+    page = "_checks.html" if request.headers.get("HX-Request") else "checks.html"
+    status = 422 if request.method == "POST" else 200
+    return render(request, f"datasets/{page}", context, status=status)
+
+
+@require_GET
+@allowed("dataset.read")
+def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: int) -> HttpResponse:
+    """Show what changed between two versions, a page of one kind of change."""
+    context = section(request, pk, "")
+    versions = [
+        selectors.version_get(actor=request.actor, dataset=context["dataset"], number=number)
+        for number in (older, newer)
+    ]
+    kinds = get_args(diffs.Change)
+    kind = request.GET.get("kind", "changed")
+    kind = kind if kind in kinds else "changed"
+    found = diffs.version_changes(
+        actor=request.actor,
+        older=versions[0],
+        newer=versions[1],
+        kind=cast("diffs.Change", kind),
+        after=_number(request.GET.get("after", "")),
+        limit=PER_PAGE + 1,
+    )
+    counts = diffs.version_counts(actor=request.actor, older=versions[0], newer=versions[1])
+    context |= {
+        "older": versions[0],
+        "newer": versions[1],
+        "counts": counts,
+        "kinds": [(name, getattr(counts, name)) for name in kinds],
+        "kind": kind,
+        "changes": found[:PER_PAGE],
+        "next": found[PER_PAGE - 1].ref if len(found) > PER_PAGE else None,
+    }
+    return render(request, "datasets/diff.html", context)
+
+
+def _row(request: TenantRequest, pk: int, row_pk: int) -> DatasetRow:
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    return selectors.row_get(actor=request.actor, dataset=dataset, pk=row_pk)
+
+
+def _tell(request: TenantRequest, error: DomainError) -> None:
+    if isinstance(error, Missing) or error.status == 403:
+        raise error
+    messages.error(request, error.message)
+
+
+def _back(name: str, tenant_slug: str, pk: int, *, after: int) -> HttpResponse:
+    response = redirect(name, tenant_slug, pk)
+    response["Location"] += f"?after={after}"
+    return response
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
