@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.datasets import api
+from apps.datasets import api, curation_urls
 
 _DATASET, _JOB = "datasets/<int:pk>", "generations/<int:pk>"
 urlpatterns = [
+    *curation_urls.API,
     path("datasets", api.DatasetsView.as_view(), name="datasets-list"),
     path(_DATASET, api.DatasetView.as_view(), name="datasets-detail"),
     path(f"{_DATASET}/rows", api.RowsView.as_view(), name="dataset-rows-list"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.datasets import views
+from apps.datasets import curation_urls, views
 
 app_name = "datasets"
 _JOB = "<int:pk>/jobs/<int:job_pk>/"
 urlpatterns = [
+    *curation_urls.PAGES,
     path("", views.home, name="list"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/rows/<int:row_pk>/", views.row, name="row"),
