@@ -45,7 +45,7 @@ def review_queue(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetRow]:
     """Return the rows that wait for the actor: not decided, and not approved by this person as they are now."""
     actor.require("dataset.read")
     said = RowReview.objects.filter(
-        row=OuterRef("pk"), content_hash=OuterRef("content_hash"), user_id=actor.user_id
+        row=OuterRef("pk"), content_hash=OuterRef("content_hash"), user_id=actor.user_id or 0
     )
     rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(
         dataset=dataset, status__in=WAITING

@@ -135,9 +135,7 @@ class CheckOutput(_Work):
 
 class ReviewInput(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(choices=RowReview.Verdict.choices)
-    content_hash = serializers.RegexField(
-        r"^[0-9a-f]{64}$", help_text="Of the row as you saw it."
-    )
+    content_hash = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="Of the row as you saw it.")
     note = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
 
     class Meta:

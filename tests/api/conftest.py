@@ -31,7 +31,7 @@ from apps.conversations.services import (
     turn_stop,
     turn_submit,
 )
-from apps.datasets.models import GenerationJob
+from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
@@ -210,11 +210,21 @@ def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
     dataset = dataset_create(**who, name=name)
     record = Record(question="What is the duty on lamps?", answer="Four percent.")
     added = rows_add(**who, dataset=dataset, rows=[NewRow(record)], source="test")
-    version_create(**who, dataset=dataset)
+    version = version_create(**who, dataset=dataset)
+    work: dict[str, Any] = {"tenant": cast.tenant, "dataset": dataset, "status": "completed"}
     job = GenerationJob.objects.create(
         tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state=state
     )  # fmt: skip
-    return {"datasets": dataset.pk, "row_pk": added.created[0], "generations": job.pk}
+    return {
+        "datasets": dataset.pk,
+        "row_pk": added.created[0],
+        "generations": job.pk,
+        "older": version.number,
+        "newer": version.number,
+        "dataset-exports": DatasetExport.objects.create(**work, version=version, format="jsonl").pk,
+        "dataset-imports": DatasetImport.objects.create(**work, format="jsonl", name="a").pk,
+        "dataset-checks": DatasetCheck.objects.create(**work, kind="secrets").pk,
+    }
 
 
 def _source(cast: Cast, name: str = "shop") -> dict[str, int]:

@@ -9,14 +9,17 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from apps.collections.services import batch_undo, file_write
 from apps.conversations.models import AssistantVersion, Message
 from apps.datasets.columns import record_columns
+from apps.datasets.files import dataset_file_key
 from apps.datasets.record import Record
 from jobs.models import Job
 from runs.models import RunStep
@@ -35,6 +38,8 @@ REVISION = {"pk": "collections.ChunkRevision"}
 SWAP = {"pk": "collections.SpaceSwap"}
 DATASET = {"pk": "datasets.Dataset"}
 DATASET_ROW = {"pk": "datasets.Dataset", "row_pk": "datasets.DatasetRow"}
+EXPORT_PAGE = {"pk": "datasets.Dataset", "export_pk": "datasets.DatasetExport"}
+IMPORT_PAGE = {"pk": "datasets.Dataset", "import_pk": "datasets.DatasetImport"}
 GENERATION = {"pk": "datasets.GenerationJob"}
 GENERATION_PAGE = {"pk": "datasets.Dataset", "job_pk": "datasets.GenerationJob"}
 CONVERSATION = {"pk": "conversations.Conversation"}
@@ -261,6 +266,39 @@ def _has_row(side: Side, role: str) -> None:
         setattr(row, name, value)
     with platform_scope():
         row.save()
+
+
+def _work_of_the_dataset(label: str, **facts: Any) -> Callable[[Side, str], None]:
+    """The work is done, has its file, and is of a version that has a row."""
+
+    def change(side: Side, role: str) -> None:
+        _has_row(side, role)
+        row = side.row(label, role)
+        key = dataset_file_key(side.tenant.pk, row.dataset_id, "file")
+        path = Path(default_storage.path(key))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+        for name, value in facts.items():
+            setattr(row, name, key if value is _FILE else value)
+        with platform_scope():
+            row.save()
+
+    return change
+
+
+_FILE = object()
+_EXPORTED = _work_of_the_dataset(
+    "datasets.DatasetExport", status="completed", format="jsonl", file=_FILE,
+    findings=[{"fingerprint": "0" * 64, "kind": "email", "row": "1", "field": "answer", "shown": "ja…om"}],
+)  # fmt: skip
+_IMPORTED = _work_of_the_dataset(
+    "datasets.DatasetImport", status="completed", format="jsonl", errors_file=_FILE, problems=[]
+)
+
+
+def _content_hash(side: Side, role: str) -> str:
+    found: str = side.row("datasets.DatasetRow", role).content_hash
+    return found
 
 
 def _number(side: Side, role: str) -> int:
@@ -634,6 +672,21 @@ PORTAL: tuple[Row, ...] = (
     Row("datasets:list", "POST", "dataset.write", data=_send(name="Duties"), ok=302),
     Row("datasets:detail", "GET", "dataset.read", DATASET),
     Row("datasets:row", "GET", "dataset.read", DATASET_ROW, before=_has_row),
+    Row("datasets:review", "GET", "dataset.read", DATASET, before=_has_row),
+    Row("datasets:row-review", "POST", "dataset.write", DATASET_ROW, data=_send(verdict="approve", content_hash=_content_hash), before=_has_row, ok=302),
+    Row("datasets:row-edit", "POST", "dataset.write", DATASET_ROW, data=_send(question="Why so?", answer="So."), before=_has_row, ok=302),
+    Row("datasets:exports", "GET", "dataset.write", DATASET),
+    Row("datasets:exports", "POST", "dataset.write", DATASET, data=_send(form="jsonl", version=_number), ok=302),
+    Row("datasets:export", "GET", "dataset.write", EXPORT_PAGE, before=_EXPORTED),
+    Row("datasets:export", "POST", "dataset.write", EXPORT_PAGE, data=_send(finding="0" * 64, note="Public."), before=_EXPORTED, ok=302),
+    Row("datasets:export-file", "GET", "dataset.write", EXPORT_PAGE, before=_EXPORTED),
+    Row("datasets:imports", "GET", "dataset.write", DATASET),
+    Row("datasets:imports", "POST", "dataset.write", DATASET, data=_send(form="jsonl", file=_file), ok=302),
+    Row("datasets:import", "GET", "dataset.write", IMPORT_PAGE, before=_IMPORTED),
+    Row("datasets:import-errors", "GET", "dataset.write", IMPORT_PAGE, before=_IMPORTED),
+    Row("datasets:checks", "GET", "dataset.write", DATASET),
+    Row("datasets:checks", "POST", "dataset.write", DATASET, data=_send(kind="secrets"), ok=302),
+    Row("datasets:diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("datasets:generate", "GET", "dataset.write", DATASET),
     Row("datasets:generate", "POST", "dataset.write", DATASET, data=_send(rows=1), ok=422),
     Row("datasets:version-create", "POST", "dataset.write", DATASET, ok=302),
@@ -891,6 +944,20 @@ API: tuple[Row, ...] = (
     Row("api:dataset-versions-list", "GET", "dataset.read", DATASET),
     Row("api:dataset-versions-list", "POST", "dataset.write", DATASET, data=_send(note="First"), before=_has_row, ok=201, also=("dataset.read",)),
     Row("api:dataset-versions-detail", "GET", "dataset.read", DATASET, {"number": _number}),
+    Row("api:dataset-exports-list", "GET", "dataset.write", DATASET, also=("dataset.read",)),
+    Row("api:dataset-exports-list", "POST", "dataset.write", DATASET, data=_send(form="jsonl", version=_number), ok=202, also=("dataset.read",)),
+    Row("api:dataset-exports-detail", "GET", "dataset.write", {"pk": "datasets.DatasetExport"}, before=_EXPORTED, also=("dataset.read",)),
+    Row("api:dataset-exports-file", "GET", "dataset.write", {"pk": "datasets.DatasetExport"}, before=_EXPORTED, also=("dataset.read",)),
+    Row("api:dataset-exports-accept", "POST", "dataset.write", {"pk": "datasets.DatasetExport"}, data=_send(fingerprints=["0" * 64], note="Public."), before=_EXPORTED, also=("dataset.read",)),
+    Row("api:dataset-imports-list", "GET", "dataset.write", DATASET, also=("dataset.read",)),
+    Row("api:dataset-imports-list", "POST", "dataset.write", DATASET, data=_send(form="jsonl", file=_file), ok=202, also=("dataset.read",)),
+    Row("api:dataset-imports-detail", "GET", "dataset.write", {"pk": "datasets.DatasetImport"}, before=_IMPORTED, also=("dataset.read",)),
+    Row("api:dataset-imports-errors", "GET", "dataset.write", {"pk": "datasets.DatasetImport"}, before=_IMPORTED, also=("dataset.read",)),
+    Row("api:dataset-checks-list", "GET", "dataset.write", DATASET, also=("dataset.read",)),
+    Row("api:dataset-checks-list", "POST", "dataset.write", DATASET, data=_send(kind="secrets"), ok=202, also=("dataset.read",)),
+    Row("api:dataset-checks-detail", "GET", "dataset.write", {"pk": "datasets.DatasetCheck"}, also=("dataset.read",)),
+    Row("api:dataset-rows-review", "POST", "dataset.write", DATASET_ROW, data=_send(verdict="approve", content_hash=_content_hash), before=_has_row, also=("dataset.read",)),
+    Row("api:dataset-versions-diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("api:generations-list", "GET", "dataset.read", DATASET),
     Row("api:generations-list", "POST", "dataset.write", DATASET, data=_send(settings=_asked_about), before=_askable, ok=202, also=("dataset.read", "search.run", "collection.read"), body_ids=404),
     Row("api:generations-detail", "GET", "dataset.read", GENERATION),

@@ -215,6 +215,8 @@ SPECTACULAR_SETTINGS = {
         "DatasetRowStatus": "apps.datasets.models.RowStatus",
         "QuestionType": "apps.datasets.models.QuestionType",
         "TypeEnum": ["function"],
+        "DatasetWorkStatus": "apps.datasets.models.WorkStatus",
+        "DatasetCheckKind": "apps.datasets.models.DatasetCheck.Kind",
         "Role": "tenancy.models.Role",
         "ChangeKind": ["changed", "added", "removed"],
         "ToolSourceKind": "apps.tools.models.ToolSource.Kind",
