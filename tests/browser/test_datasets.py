@@ -1,0 +1,90 @@
+"""Rows come in from a file, are reviewed, frozen and exported; what should not leave waits for a person's word.
+
+With SCREENSHOT_FOLDER=<folder> each page is also kept as a picture there, light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from apps.datasets import record as r
+from apps.datasets import services
+from tenancy.scope import tenant_scope
+from tests.browser.portal import Portal
+from tests.cast import Cast
+from tests.datasets.rows import FULL, PLAIN
+
+FOLDER = os.environ.get("SCREENSHOT_FOLDER", "")
+
+
+def picture(portal: Portal, name: str) -> None:
+    if not FOLDER:
+        return
+    page = portal.page
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        for width, height in ((1440, 900), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.screenshot(path=Path(FOLDER) / f"{name}-{width}-{scheme}.png")
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> None:
+    page = portal.page
+    with tenant_scope(cast.tenant.pk):
+        dataset = services.dataset_create(
+            tenant=cast.tenant, actor=cast.actor("member"), name="Trade questions"
+        )
+    secret = r.Record("Whom may an importer ask?", "Write to jane.doe@acme-corp.com.")
+    lines = "\n".join([r.to_json(FULL), "no json", r.to_json(PLAIN), r.to_json(secret)])
+    portal.open(f"datasets/{dataset.pk}/imports/")
+    page.get_by_label("File", exact=True).set_input_files(
+        {"name": "rows.jsonl", "mimeType": "application/json", "buffer": lines.encode()}
+    )
+    page.get_by_label("Try it first").uncheck()
+    page.get_by_role("button", name="Read the file").click()
+    expect(page.get_by_text("3 new, to be reviewed")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("The row is no JSON")).to_be_visible()
+    picture(portal, "import")
+    page.get_by_role("link", name="Review the rows").click()
+    picture(portal, "review")
+    for left in (3, 2, 1):
+        expect(page.get_by_text(f"{left} to review")).to_be_visible()
+        page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+
+    with tenant_scope(cast.tenant.pk):
+        first = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)  # fmt: skip
+        row = dataset.rows.get(question=PLAIN.question)
+        services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Another answer in lines."})  # fmt: skip
+        second = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)  # fmt: skip
+    portal.open(f"datasets/{dataset.pk}/versions/{first.number}/{second.number}/")
+    expect(page.locator("ins").first).to_be_visible()
+    picture(portal, "diff")
+
+    portal.open(f"datasets/{dataset.pk}/exports/")
+    picture(portal, "exports")
+    page.get_by_label("Format").select_option("openai")
+    page.get_by_role("button", name="Export", exact=True).click()
+    expect(page.get_by_text("Needs a decision")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("jane.doe@acme-corp.com")).to_have_count(0)
+    picture(portal, "blocked")
+    page.get_by_label("Let pass: email").check()
+    page.get_by_label("Why may this leave?").fill("It is a public address.")
+    page.get_by_role("button", name="Let pass and export again").click()
+    expect(page.get_by_text("3 rows read back and equal")).to_be_visible(timeout=30_000)
+    picture(portal, "export")
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Download").click()
+    assert waiting.value.suggested_filename == "trade-questions-v2-openai.jsonl"
+    assert len(Path(waiting.value.path()).read_text().splitlines()) == 3
+
+    portal.open(f"datasets/{dataset.pk}/checks/")
+    page.get_by_role("button", name="Divide").click()
+    expect(page.get_by_text("none in two splits")).to_be_visible(timeout=30_000)
+    page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
+    expect(page.get_by_text("ja…om")).to_be_visible(timeout=30_000)
+    picture(portal, "checks")
