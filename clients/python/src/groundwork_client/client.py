@@ -495,6 +495,30 @@ class Groundwork(Transport):
         finds longer words too that begin with it."""
         return cast("models.FoundConversations", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
 
+    def dataset_checks_get(self, id: int) -> models.DatasetCheck:
+        """Return a check with what it found."""
+        return cast("models.DatasetCheck", self._call("GET", f"/api/v1/dataset-checks/{id}"))
+
+    def dataset_exports_get(self, id: int) -> models.DatasetExport:
+        """Return an export with what its validator says."""
+        return cast("models.DatasetExport", self._call("GET", f"/api/v1/dataset-exports/{id}"))
+
+    def dataset_exports_accept(self, id: int, body: models.DatasetFindingAcceptRequest, *, idempotency_key: str | None = None) -> models.DatasetExport:
+        """Let findings of a blocked export pass, for this and later exports; then start it again."""
+        return cast("models.DatasetExport", self._call("POST", f"/api/v1/dataset-exports/{id}/accept", body=body, idempotency_key=idempotency_key))
+
+    def dataset_exports_file(self, id: int) -> bytes:
+        """Return the file of an export that has completed."""
+        return self._bytes(f"/api/v1/dataset-exports/{id}/file")
+
+    def dataset_imports_get(self, id: int) -> models.DatasetImport:
+        """Return an import with the first rows that could not be read."""
+        return cast("models.DatasetImport", self._call("GET", f"/api/v1/dataset-imports/{id}"))
+
+    def dataset_imports_errors(self, id: int) -> bytes:
+        """Return the file of all rows that could not be read, one JSON object a line."""
+        return self._bytes(f"/api/v1/dataset-imports/{id}/errors")
+
     def datasets_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetList:
         """List datasets, the newest first. cursor: The pagination cursor value. page_size: Number of results to
         return per page."""
@@ -520,6 +544,32 @@ class Groundwork(Transport):
         """Delete a dataset with its rows, versions and jobs."""
         self._call("DELETE", f"/api/v1/datasets/{id}", idempotency_key=idempotency_key)
 
+    def dataset_checks_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetCheckList:
+        """List a dataset's checks, the newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedDatasetCheckList", self._call("GET", f"/api/v1/datasets/{id}/checks", query={"cursor": cursor, "page_size": page_size}))
+
+    def dataset_checks_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.DatasetCheck]:
+        """Go through all rows of ``dataset_checks_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_checks_list(id, page_size=page_size, cursor=cursor))
+
+    def dataset_checks_start(self, id: int, body: models.DatasetCheckStartRequest, *, idempotency_key: str | None = None) -> models.DatasetCheck:
+        """Look for duplicates, contamination or personal data, or divide the rows into splits by document."""
+        return cast("models.DatasetCheck", self._call("POST", f"/api/v1/datasets/{id}/checks", body=body, idempotency_key=idempotency_key))
+
+    def dataset_exports_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetExportList:
+        """List a dataset's exports, the newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedDatasetExportList", self._call("GET", f"/api/v1/datasets/{id}/exports", query={"cursor": cursor, "page_size": page_size}))
+
+    def dataset_exports_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.DatasetExport]:
+        """Go through all rows of ``dataset_exports_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_exports_list(id, page_size=page_size, cursor=cursor))
+
+    def dataset_exports_start(self, id: int, body: models.DatasetExportStartRequest, *, idempotency_key: str | None = None) -> models.DatasetExport:
+        """Write a version as a file, read it back and compare. Ask for the export until it has ended."""
+        return cast("models.DatasetExport", self._call("POST", f"/api/v1/datasets/{id}/exports", body=body, idempotency_key=idempotency_key))
+
     def generations_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedGenerationList:
         """List generation jobs, the newest first. cursor: The pagination cursor value. page_size: Number of results
         to return per page."""
@@ -532,6 +582,19 @@ class Groundwork(Transport):
     def generations_start(self, id: int, body: models.GenerationStartRequest, *, idempotency_key: str | None = None) -> models.Generation:
         """Start making rows from collections."""
         return cast("models.Generation", self._call("POST", f"/api/v1/datasets/{id}/generations", body=body, idempotency_key=idempotency_key))
+
+    def dataset_imports_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetImportList:
+        """List a dataset's imports, the newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedDatasetImportList", self._call("GET", f"/api/v1/datasets/{id}/imports", query={"cursor": cursor, "page_size": page_size}))
+
+    def dataset_imports_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.DatasetImport]:
+        """Go through all rows of ``dataset_imports_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_imports_list(id, page_size=page_size, cursor=cursor))
+
+    def dataset_imports_start(self, id: int, body: models.DatasetImportStartRequest, *, idempotency_key: str | None = None) -> models.DatasetImport:
+        """Upload a file of rows; a trial reads it and adds nothing."""
+        return cast("models.DatasetImport", self._call("POST", f"/api/v1/datasets/{id}/imports", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
 
     def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> models.PaginatedDatasetRowList:
         """List a dataset's rows, the newest first. cursor: The pagination cursor value. page_size: Number of
@@ -550,6 +613,10 @@ class Groundwork(Transport):
         """Change a row; an approved one goes back to review when more than its split changes."""
         return cast("models.DatasetRow", self._call("PATCH", f"/api/v1/datasets/{id}/rows/{row_pk}", body=body or {}, idempotency_key=idempotency_key))
 
+    def dataset_rows_review(self, id: int, row_pk: int, body: models.DatasetRowReviewRequest, *, idempotency_key: str | None = None) -> models.DatasetRow:
+        """Approve or reject a row as you saw it."""
+        return cast("models.DatasetRow", self._call("POST", f"/api/v1/datasets/{id}/rows/{row_pk}/review", body=body, idempotency_key=idempotency_key))
+
     def dataset_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetVersionList:
         """List versions, the newest first. cursor: The pagination cursor value. page_size: Number of results to
         return per page."""
@@ -566,6 +633,11 @@ class Groundwork(Transport):
     def dataset_versions_get(self, id: int, number: int) -> models.DatasetVersion:
         """Return a version's facts."""
         return cast("models.DatasetVersion", self._call("GET", f"/api/v1/datasets/{id}/versions/{number}"))
+
+    def dataset_versions_diff(self, id: int, newer: int, older: int, *, after: int | None = None, kind: Literal['added', 'changed', 'removed'] | None = None) -> models.DatasetVersionDiff:
+        """Return how many rows came, went and changed, and a page of one kind of change. after: Only rows with a
+        higher number. kind: Which changes to list."""
+        return cast("models.DatasetVersionDiff", self._call("GET", f"/api/v1/datasets/{id}/versions/{older}/{newer}", query={"after": after, "kind": kind}))
 
     def document_types_get(self) -> models.DocumentTypeRules:
         """Return the rules that give documents their types, null when there are none."""

@@ -598,12 +598,124 @@ class Dataset(TypedDict):
     updated_at: str
 
 
+class DatasetCheck(TypedDict):
+    id: int
+    dataset_id: int
+    status: DatasetWorkStatus
+    error_code: str
+    error_message: str
+    created_at: str
+    finished_at: str | None
+    kind: DatasetCheckKind
+    options: dict[str, Any]
+    result: dict[str, Any]
+    """Counts, and the first of what was found."""
+
+DatasetCheckKind: TypeAlias = "Literal['duplicates', 'contamination', 'secrets', 'splits']"
+
+
+class DatasetCheckStartRequest(TypedDict):
+    kind: DatasetCheckKind
+    shares: NotRequired[dict[str, float]]
+    """For splits: train, validation and test to their shares; they sum to 1."""
+    seed: NotRequired[int]
+    with_meaning: NotRequired[bool]
+    """For duplicates: compare by embeddings too."""
+
+
 class DatasetCreateRequest(TypedDict):
     name: str
     slug: NotRequired[str]
     """Its name in files; made of the name if not given."""
     description: NotRequired[str]
     needs_two_people: NotRequired[bool]
+
+
+class DatasetExport(TypedDict):
+    id: int
+    dataset_id: int
+    status: DatasetWorkStatus
+    error_code: str
+    error_message: str
+    created_at: str
+    finished_at: str | None
+    version: int
+    form: str
+    split: str
+    size: int
+    """Bytes."""
+    rows: int
+    """Read back from the file and equal."""
+    left_out: int
+    """Rows that the format has no place for."""
+    problems: list[str]
+    """What the validator found."""
+    findings: list[DatasetFinding]
+    finding_count: int
+    """Of all, listed or not."""
+
+DatasetExportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo']"
+
+
+class DatasetExportStartRequest(TypedDict):
+    version: NotRequired[int]
+    """Its number; the newest without it."""
+    form: DatasetExportStartFormEnum
+    """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
+    openai * `anthropic` - anthropic * `gemini` - gemini * `sharegpt` - sharegpt * `alpaca` - alpaca * `preference`
+    - preference * `beir` - beir * `ragas` - ragas * `promptfoo` - promptfoo"""
+    split: NotRequired[SplitEnum | BlankEnum]
+
+
+class DatasetFinding(TypedDict):
+    kind: str
+    row: str
+    """The row's number."""
+    field: str
+    shown: str
+    """What was found, masked."""
+    fingerprint: str
+    """Names it when it is accepted."""
+
+
+class DatasetFindingAcceptRequest(TypedDict):
+    fingerprints: list[str]
+    note: str
+    """Why this may leave the workspace."""
+
+
+class DatasetImport(TypedDict):
+    id: int
+    dataset_id: int
+    status: DatasetWorkStatus
+    error_code: str
+    error_message: str
+    created_at: str
+    finished_at: str | None
+    form: str
+    name: str
+    is_trial: bool
+    found: int
+    """Rows that could be read."""
+    created: int
+    duplicates: int
+    """Rows that were there already."""
+    failed: int
+    """Rows that could not be read."""
+    problems: list[DatasetRowProblem]
+    """The first of them; all are in the file of errors."""
+
+DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad']"
+
+
+class DatasetImportStartRequest(TypedDict):
+    form: DatasetImportStartFormEnum
+    """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
+    openai * `anthropic` - anthropic * `gemini` - gemini * `sharegpt` - sharegpt * `alpaca` - alpaca * `preference`
+    - preference * `beir` - beir * `ragas` - ragas * `promptfoo` - promptfoo * `squad` - squad"""
+    file: transport.File
+    is_trial: NotRequired[bool]
+    """Read it all and report, but add no row."""
 
 
 class DatasetRow(TypedDict):
@@ -618,6 +730,36 @@ class DatasetRow(TypedDict):
     record: dict[str, Any]
     created_at: str
     updated_at: str
+
+
+class DatasetRowChange(TypedDict):
+    row: int
+    kind: str
+    names: list[str]
+    """The fields that differ, of a changed row."""
+    before: dict[str, Any] | None
+    """The row as it was."""
+    after: dict[str, Any] | None
+    """The row as it is."""
+
+
+class DatasetRowProblem(TypedDict):
+    row: int
+    """Its number in the file, from 1."""
+    message: str
+    text: str
+    """The beginning of the row."""
+    part: str
+    """The file inside an archive."""
+
+
+class DatasetRowReviewRequest(TypedDict):
+    verdict: DatasetRowReviewVerdictEnum
+    content_hash: str
+    """Of the row as you saw it."""
+    note: NotRequired[str]
+
+DatasetRowReviewVerdictEnum: TypeAlias = "Literal['approve', 'reject']"
 
 DatasetRowStatus: TypeAlias = "Literal['draft', 'review', 'approved', 'rejected']"
 
@@ -638,6 +780,19 @@ class DatasetVersionCreateRequest(TypedDict):
     """Rows of this state alone.  * `draft` - Draft * `review` - In review * `approved` - Approved * `rejected` -
     Rejected"""
     note: NotRequired[str]
+
+
+class DatasetVersionDiff(TypedDict):
+    added: int
+    removed: int
+    changed: int
+    same: int
+    changes: list[DatasetRowChange]
+    """Of the kind that was asked for, at most 50."""
+    next: int | None
+    """Ask for those after this row; null at the end."""
+
+DatasetWorkStatus: TypeAlias = "Literal['queued', 'running', 'completed', 'blocked', 'failed', 'cancelled']"
 
 
 class Decision(TypedDict):
@@ -902,13 +1057,15 @@ class Feedback(TypedDict):
 
 
 class FeedbackInputRequest(TypedDict):
-    verdict: VerdictEnum
+    verdict: FeedbackInputVerdictEnum
     reason: NotRequired[ReasonEnum | BlankEnum]
     """good: correct, complete, well_sourced, clear; bad: wrong, unsupported, incomplete, missed_source, not_asked,
     unclear  * `clear` - clear * `complete` - complete * `correct` - correct * `incomplete` - incomplete *
     `missed_source` - missed_source * `not_asked` - not_asked * `unclear` - unclear * `unsupported` - unsupported *
     `well_sourced` - well_sourced * `wrong` - wrong"""
     comment: NotRequired[str]
+
+FeedbackInputVerdictEnum: TypeAlias = "Literal['good', 'bad']"
 
 
 class File(TypedDict):
@@ -1422,6 +1579,24 @@ class PaginatedConversationList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Conversation]
+
+
+class PaginatedDatasetCheckList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[DatasetCheck]
+
+
+class PaginatedDatasetExportList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[DatasetExport]
+
+
+class PaginatedDatasetImportList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[DatasetImport]
 
 
 class PaginatedDatasetList(TypedDict):
@@ -2598,8 +2773,6 @@ class UsageRow(TypedDict):
     output_tokens: int
     cost_usd: float | None
     """Of a tool: its calls' shares of the model turns that made them."""
-
-VerdictEnum: TypeAlias = "Literal['good', 'bad']"
 
 
 class VersionInputRequest(TypedDict):
