@@ -36,6 +36,11 @@ class PlanView:
         return sum(step.status in ("ok", "error") for step in self.steps)
 
     @property
+    def failed(self) -> int:
+        """Count the steps that failed."""
+        return sum(step.status == "error" for step in self.steps)
+
+    @property
     def current(self) -> StepView | None:
         """Return the step that is under way."""
         return next((step for step in self.steps if step.status in _UNDER_WAY), None)
