@@ -10,6 +10,8 @@ from apps.collections.search.filters import parse_filters
 from basics.errors import DomainError, Invalid
 
 MAX_TYPES = 50
+MAX_HELPER_DEPTH = 2
+"""How deep assistants ask each other: the one that was asked first, its helper, and that one's helper."""
 MAX_STARTERS, MAX_STARTER_CHARS = 6, 200
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 RANGES: Mapping[str, tuple[int, int]] = {

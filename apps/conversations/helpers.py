@@ -9,6 +9,7 @@ from typing import Any
 from apps.conversations import selectors
 from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.assistants import MAX_HELPER_DEPTH
 from apps.conversations.models import AssistantHelper, AssistantVersion
 from apps.conversations.tool_results import SCOPE, Scope
 from apps.tools.selectors import guard_for
@@ -21,8 +22,6 @@ from toolloop.modes import PLAN_TOOL
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 
 PREFIX = "ask_"
-MAX_DEPTH = 2
-"""How deep assistants ask each other: the one that was asked first, its helper, and that one's helper."""
 _PARAMETERS = {
     "type": "object",
     "properties": {
@@ -62,8 +61,8 @@ def helper_tools(version: AssistantVersion, offered: Callable[[], Toolset]) -> l
 def _tool(version: AssistantVersion, assistant: Any, offered: Callable[[], Toolset]) -> Tool:
     async def ask(context: ToolContext, question: str) -> ToolOutput:
         scope: Scope = context.data[SCOPE]
-        if context.depth >= MAX_DEPTH:
-            raise ToolError(f"Assistants ask each other at most {MAX_DEPTH} deep. Answer without asking.", "fatal")  # fmt: skip
+        if context.depth >= MAX_HELPER_DEPTH:
+            raise ToolError(f"Assistants ask each other at most {MAX_HELPER_DEPTH} deep. Answer without asking.", "fatal")  # fmt: skip
         ready: _Ready = await scope.in_db(_prepare, version, scope, question)
         way = ready.answering
         try:
@@ -75,7 +74,7 @@ def _tool(version: AssistantVersion, assistant: Any, offered: Callable[[], Tools
                 },
             )
             mine = [t for t in way.toolset if t.name in offered() and t.name != PLAN_TOOL]
-            if context.depth + 1 < MAX_DEPTH:
+            if context.depth + 1 < MAX_HELPER_DEPTH:
                 names = await scope.in_db(_helper_names, version)
                 mine += [t for t in offered() if t.name in names]
             text = await helper_ask(

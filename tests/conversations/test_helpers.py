@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.conversations import helpers, services
-from apps.conversations.assistants import VersionSpec
+from apps.conversations.assistants import MAX_HELPER_DEPTH, VersionSpec
 from apps.conversations.models import Turn
 from apps.conversations.tool_results import SCOPE
 from runs.models import ToolCall, UsageRecord
@@ -95,6 +95,6 @@ async def test_assistants_ask_no_deeper_than_allowed(cast: Cast) -> None:
             return helpers.helper_tools(version, Toolset)
 
     (tool,) = await sync_to_async(tools_of)()
-    context = ToolContext({SCOPE: None}, depth=helpers.MAX_DEPTH)
+    context = ToolContext({SCOPE: None}, depth=MAX_HELPER_DEPTH)
     with pytest.raises(ToolError, match="at most 2 deep"):
         await tool.function(context=context, question="?")

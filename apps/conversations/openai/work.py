@@ -9,6 +9,7 @@ from apps.collections.models import Collection
 from apps.conversations import tools as own
 from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.helpers import helper_tools
 from apps.conversations.models import AssistantVersion
 from apps.conversations.openai.services import JOB_KIND, seconds_most
 from apps.tools.guard import Guard
@@ -115,8 +116,9 @@ def _prepare(run_id: int) -> _Prepared | None:
         way = _free(run, guard, provider, history, [row.name for row in rows], native=native)
     else:
         way = answering_of(
-            version, run=run, provider=provider, guard=guard, history=history, collections=rows,
-            native=native, loaded=tuple,
+            version, run=run, model=run.model, provider=provider, guard=guard, history=history,
+            collections=rows, native=native, loaded=tuple,
+            beside=helper_tools(version, lambda: way.toolset),
         )  # fmt: skip
         way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
     return _Prepared(run.tenant, run, way, guard, [row.pk for row in rows], facts)

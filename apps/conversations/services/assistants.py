@@ -14,6 +14,7 @@ from django.utils.text import slugify
 
 from apps.collections.models import Collection
 from apps.conversations.assistants import (
+    MAX_HELPER_DEPTH,
     VersionSpec,
     options_json,
     options_read,
@@ -44,7 +45,7 @@ from toolloop.output import output_of
 
 MAX_PROMPT = 20_000
 MAX_ASSISTANTS = 200
-MAX_HELPERS, MAX_HELPER_DEPTH = 8, 3
+MAX_HELPERS = 8
 MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_OPTIONS = 32_000, 24, 16_000
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
