@@ -40,6 +40,7 @@ class FakeProvider:
         log: what was asked.
         replies: by model, what makes an answer of a request's body; it is called in the server's thread. What it
             returns may be a number: then that is the status of a refusal. A list is of calls.
+        retry_after: header of refusals, "" for none.
     """
 
     def __init__(self) -> None:
@@ -47,6 +48,7 @@ class FakeProvider:
         self.replies: dict[
             str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]
         ] = {}
+        self.retry_after = ""
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""

@@ -104,7 +104,7 @@ class FakeModel:
         self.refusals = 0
         self.level = 5
 
-    def __call__(self, body: dict[str, Any]) -> str | int | dict[str, Any]:
+    def __call__(self, body: dict[str, Any]) -> str | int | list[dict[str, Any]]:
         if self.refusals > 0:
             self.refusals -= 1
             return 429
@@ -123,7 +123,7 @@ class FakeModel:
             if last["role"] == "tool":
                 found = re.search(r"c\d+", str(last["content"]))
                 return f"It is said [{found[0] if found else 'c0'}]."
-            return {"name": "search_documentation", "arguments": {"query": "duty"}}
+            return [{"name": "search_documentation", "arguments": {"query": "duty"}}]
         if system.startswith("You write the final answer"):
             found = re.search(r"id=(c\d+)", str(last["content"]))
             return json.dumps(
