@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from html import escape
 
 from django.db import connection
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from basics.errors import Invalid
 from tenancy.actors import Actor
@@ -64,13 +65,14 @@ class Found:
     marks: list[tuple[int, int]]
 
     @property
-    def excerpt_html(self) -> str:
+    def excerpt_html(self) -> SafeString:
         """The excerpt with its marks, escaped."""
-        parts, at = [], 0
+        at, parts = 0, []
         for start, end in self.marks:
-            parts.append(f"{escape(self.excerpt[at:start])}<mark>{escape(self.excerpt[start:end])}</mark>")  # fmt: skip
+            parts.append((self.excerpt[at:start], self.excerpt[start:end]))
             at = end
-        return "".join(parts) + escape(self.excerpt[at:])
+        marked = format_html_join("", "{}<mark>{}</mark>", parts)
+        return format_html("{}{}", marked, self.excerpt[at:])
 
 
 def conversation_find(*, actor: Actor, query: str, most: int = 30) -> list[Found]:
