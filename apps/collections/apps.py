@@ -11,13 +11,16 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.collections import identifier_sql
+        from apps.collections.selectors import collection_choices
         from jobs.registry import before_fork
         from tenancy.walls import register_function
+        from web.key_collections import key_collections_from
 
         register_function(
             identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES
         )
         before_fork(_preload)
+        key_collections_from(collection_choices)
 
 
 def _preload() -> None:

@@ -277,3 +277,11 @@ def chunk_get(*, actor: Actor, pk: int) -> ChunkDetail:
         )
     }
     return ChunkDetail(chunk, near.get(chunk.index - 1), near.get(chunk.index + 1))
+
+
+def collection_choices(actor: Actor) -> list[tuple[int, str]]:
+    """Return ids and names of the collections an actor may see, by name."""
+    if not actor.can("collection.read"):
+        return []
+    rows = Collection.objects.visible_to(actor).order_by("name", "pk")
+    return list(rows.values_list("pk", "name"))

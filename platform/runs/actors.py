@@ -11,7 +11,7 @@ from runs.models import Run
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, User
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
-from tenancy.selectors import user_actor
+from tenancy.selectors import key_collections, user_actor
 
 
 def actor_facts(actor: Actor) -> dict[str, Any]:
@@ -53,5 +53,6 @@ def actor_now(run: Run) -> Actor:
         expand_scopes(key.scopes) & ROLE_ACTIONS[membership.role],
         user_id=run.user_id,
         api_key_id=key.pk,
+        collections=key_collections(key),
         name=f"key {key.name}",
     )

@@ -17,6 +17,7 @@ class Actor:
         kind: user, api_key, or system (jobs and commands of an operator).
         tenant_id: the only tenant this actor exists in.
         user_id: the person, or the person on whose behalf a key or job acts; None for the system alone.
+        collections: ids of the only collections it may know of; None: all that the person may.
         actions: everything this actor may do; a key's are the intersection of its scopes and its maker's role.
     """
 
@@ -26,6 +27,7 @@ class Actor:
     user_id: int | None = None
     api_key_id: int | None = None
     role: str = ""
+    collections: frozenset[int] | None = None
     name: str = field(default="", compare=False)
 
     def can(self, action: str) -> bool:

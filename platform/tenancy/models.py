@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=models.Model)
+_COLLECTION_PATHS = {"collection": "collection_id", "document": "document__collection_id"}
 
 
 class UserManager(BaseUserManager["User"]):
@@ -88,8 +90,12 @@ class TenantQuerySet(models.QuerySet[M]):
     """Every read of a tenant table starts here, with row-level security as the second net."""
 
     def visible_to(self, actor: Actor) -> Self:
-        """Return the rows of the actor's tenant; models with narrower rules override this."""
-        return self.filter(tenant_id=actor.tenant_id)
+        """Return the rows of the actor's tenant, and of a limited key's collections; narrower rules override this."""
+        rows = self.filter(tenant_id=actor.tenant_id)
+        path = self.model.collection_path()  # type: ignore[attr-defined]
+        if actor.collections is None or not path:
+            return rows
+        return rows.filter(**{f"{path}__in": actor.collections})
 
 
 class TenantModel(models.Model):
@@ -108,6 +114,19 @@ class TenantModel(models.Model):
 
     class Meta:
         abstract = True
+
+    @classmethod
+    def collection_path(cls) -> str:
+        """Return the look-up of the collection that a row belongs to, "" for rows of none.
+
+        A key that is limited to collections sees no rows of others. Models without a required ``collection`` that belong to
+        one all the same say how.
+        """
+        for name, path in _COLLECTION_PATHS.items():
+            field = next((f for f in cls._meta.concrete_fields if f.name == name), None)
+            if field is not None and field.is_relation and not field.null:
+                return path
+        return ""
 
 
 class Role(models.TextChoices):
@@ -161,6 +180,12 @@ class ApiKey(TenantModel):
     prefix = models.CharField(max_length=16, unique=True)
     secret_sha256 = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)
+    collections = ArrayField(
+        models.BigIntegerField(),
+        null=True,
+        blank=True,
+        help_text="It sees these collections alone, what was deleted included; empty: all.",
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,

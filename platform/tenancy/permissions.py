@@ -68,6 +68,21 @@ KEY_SCOPES: frozenset[str] = _MEMBER | {
 _BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage"})
 
 
+# What a key that is limited to collections may be given: all it reads by these is behind that limit.
+LIMITED_SCOPES = frozenset(
+    {
+        "tenant.read",
+        "collection.read",
+        "document.write",
+        "search.run",
+        "conversation.read",
+        "conversation.write",
+        "model.read",
+        "tool.run",
+    }
+)
+
+
 def expand_scopes(scopes: list[str]) -> frozenset[str]:
     """Return the actions that API key scopes stand for; ``collection.*`` means all of that noun but what must be named.
 

@@ -117,8 +117,14 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
         actions,
         user_id=row.user_id,
         api_key_id=row.pk,
+        collections=key_collections(row),
         name=f"key {row.name}",
     )
+
+
+def key_collections(key: ApiKey) -> frozenset[int] | None:
+    """Return the collections a key is limited to, None for one that is not."""
+    return None if key.collections is None else frozenset(key.collections)
 
 
 def role_of(actor: Actor) -> str:

@@ -15,6 +15,7 @@ from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
 from tenancy.services.credentials import PROVIDERS
 from tenancy.services.model_entries import CAPABILITIES
+from web.key_collections import key_collections
 from webhooks.models import SUBSCRIBABLE
 
 EVENT_NAMES = {
@@ -72,6 +73,11 @@ class ApiKeyForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, help_text="What programs may do with it."
     )
+    collections = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Choose some to let the key see these alone, or none to let it see all.",
+    )
     expires = forms.ChoiceField(
         choices=[("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never")],
         initial="90",
@@ -82,6 +88,15 @@ class ApiKeyForm(forms.Form):
         super().__init__(*args, **kwargs)
         scopes = sorted(KEY_SCOPES & actor.actions)
         self.fields["scopes"].choices = [(s, s) for s in scopes]  # type: ignore[attr-defined]
+        found = key_collections(actor)
+        self.fields["collections"].choices = found  # type: ignore[attr-defined]
+        if not found:
+            del self.fields["collections"]
+
+    def limited_to(self) -> list[int] | None:
+        """Return the ids of the collections the key shall see, None for no such limit."""
+        chosen = self.cleaned_data.get("collections")
+        return [int(pk) for pk in chosen] if chosen else None
 
     def expires_at(self) -> datetime | None:
         """Return when the key is to end, None for never."""

@@ -114,5 +114,10 @@ class Collection(TenantModel):
             ),
         ]
 
+    @classmethod
+    def collection_path(cls) -> str:
+        """See ``TenantModel``: it is the collection."""
+        return "pk"
+
     def __str__(self) -> str:
         return self.name

@@ -200,7 +200,10 @@ def _scope(
     if collections is None:
         rows = Collection.objects.visible_to(actor).select_related("space")
         return cast("list[Collection]", list(rows))
-    if any(c.tenant_id != tenant.pk for c in collections):
+    theirs = actor.collections
+    if any(
+        c.tenant_id != tenant.pk or (theirs is not None and c.pk not in theirs) for c in collections
+    ):
         raise Missing("collection")
     return list(collections)
 

@@ -25,8 +25,14 @@ SEARCHED = 200_000
 
 class ConversationQuerySet(TenantQuerySet["Conversation"]):
     def visible_to(self, actor: Actor) -> Self:
-        """A conversation is its owner's alone."""
-        return super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
+        """A conversation is its owner's alone; a key for chosen collections sees none in which anybody else asked."""
+        rows = super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
+        if actor.collections is None:
+            return rows
+        others = Turn.objects.filter(conversation_id=models.OuterRef("pk")).exclude(
+            run__request__actor__api_key_id=actor.api_key_id
+        )
+        return rows.exclude(models.Exists(others))
 
 
 class Conversation(TenantModel):

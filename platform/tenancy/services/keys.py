@@ -12,7 +12,7 @@ from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import keys
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Tenant
-from tenancy.permissions import expand_scopes
+from tenancy.permissions import LIMITED_SCOPES, expand_scopes
 from tenancy.scope import tenant_scope
 from tenancy.services.audit import audit_record
 
@@ -25,8 +25,12 @@ def api_key_create(
     name: str,
     scopes: Sequence[str],
     expires_at: datetime | None = None,
+    collections: Sequence[int] | None = None,
 ) -> tuple[ApiKey, str]:
     """Make a key that acts for the actor's person, never with more rights than theirs.
+
+    Args:
+        collections: ids of the only collections it shall see; the caller has checked them. None for no such limit.
 
     Returns:
         The row, and the key itself: show it once, it is not stored.
@@ -56,6 +60,8 @@ def api_key_create(
             f"A key cannot do what you may not: {', '.join(sorted(beyond))}.",
             data={"scopes": sorted(beyond)},
         )
+    if collections is not None:
+        _limited_check(collections, actions)
     if expires_at is not None and expires_at <= timezone.now():
         raise Invalid(
             "invalid", "The key would have expired already.", data={"field": "expires_at"}
@@ -70,13 +76,18 @@ def api_key_create(
             scopes=chosen,
             user_id=actor.user_id,
             expires_at=expires_at,
+            collections=None if collections is None else sorted(set(collections)),
         )
         audit_record(
             tenant=tenant,
             actor=actor,
             action="key.create",
             object=row,
-            data={"scopes": chosen, "expires_at": expires_at.isoformat() if expires_at else None},
+            data={
+                "scopes": chosen,
+                "expires_at": expires_at.isoformat() if expires_at else None,
+                "collections": row.collections,
+            },
         )
     return row, key
 
@@ -128,6 +139,17 @@ def api_key_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
         row.save(update_fields=["revoked_at"])
         audit_record(tenant=tenant, actor=actor, action="key.revoke", object=row)
     return row
+
+
+def _limited_check(collections: Sequence[int], actions: frozenset[str]) -> None:
+    if not collections:
+        raise Invalid("invalid", "Choose at least one collection.", data={"field": "collections"})
+    if beyond := actions - LIMITED_SCOPES:
+        raise Invalid(
+            "scope_not_limitable",
+            f"A key for chosen collections cannot have {', '.join(sorted(beyond))}: that reaches beyond them.",
+            data={"field": "scopes", "scopes": sorted(beyond)},
+        )
 
 
 def _locked(tenant: Tenant, key_id: int) -> ApiKey:

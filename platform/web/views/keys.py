@@ -40,6 +40,7 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 name=form.cleaned_data["name"],
                 scopes=form.cleaned_data["scopes"],
                 expires_at=form.expires_at(),
+                collections=form.limited_to(),
             )
         except DomainError as error:
             if error.status == 403:
