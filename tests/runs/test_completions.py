@@ -55,7 +55,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, server: FakeProvider) -> Any:
 
         def make(tenant: Any, model: str) -> Any:
             provider = provider_for(tenant, model)
-            provider._adapter = script
+            provider.adapter = script
             return provider
 
         monkeypatch.setattr("runs.services.completions.provider_for", make)

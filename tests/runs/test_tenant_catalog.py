@@ -154,8 +154,8 @@ def test_address_that_a_workspace_names_cannot_lead_on_to_another(
 def test_model_that_is_stated_to_have_no_tools_is_planned_for(cast: Cast) -> None:
     lend(cast)
     state(cast, "openai/gpt-6-luna", capabilities={"tools": False})
-    assert isinstance(provider_for(cast.tenant, "gpt-6-luna")._adapter, PlannerExecutor)
-    assert not isinstance(provider_for(cast.tenant, "gpt-6-sol")._adapter, PlannerExecutor)
+    assert isinstance(provider_for(cast.tenant, "gpt-6-luna").adapter, PlannerExecutor)
+    assert not isinstance(provider_for(cast.tenant, "gpt-6-sol").adapter, PlannerExecutor)
 
 
 @pytest.mark.django_db

@@ -29,9 +29,11 @@ class ConversationQuerySet(TenantQuerySet["Conversation"]):
         rows = super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
         if actor.collections is None:
             return rows
-        others = Turn.objects.filter(conversation_id=models.OuterRef("pk")).exclude(
-            run__request__actor__api_key_id=actor.api_key_id
+        own = Run.objects.filter(
+            pk=models.OuterRef("run_id"), request__actor__api_key_id=actor.api_key_id
         )
+        # Not ``exclude`` by the key: a run that names none would be let through.
+        others = Turn.objects.filter(~models.Exists(own), conversation_id=models.OuterRef("pk"))
         return rows.exclude(models.Exists(others))
 
 

@@ -7,6 +7,7 @@ from django.db import transaction
 from apps.tools.matrix import cell_grants
 from apps.tools.models import ToolGrant
 from apps.tools.services.grants import Change, grants_change
+from basics.errors import Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -40,6 +41,10 @@ def cell_set(
         "subject_kind": subject_kind,
         "subject": subject,
     }
+    for field, value in cell.items():
+        if "\x00" in value:
+            text = "Use plain text."
+            raise Invalid("grant_invalid", text, data={"fields": {field: [text]}})
     with tenant_scope(tenant.pk):
         rows = ToolGrant.objects.select_for_update(of=("self",)).filter(tenant=tenant, **cell)
         own = cell_grants(rows, collection=collection, **cell)

@@ -101,7 +101,7 @@ def grant_create(
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
         raise _invalid("toolkit", "A grant of a toolkit names one, and no other does.")
-    if (toolkit is None) == (not target) or len(target) > 120:
+    if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
         raise _invalid("target", "Name the tool, group or pattern; a toolkit needs no name.")
     conditions = [] if arguments is None else arguments
     try:
@@ -112,8 +112,8 @@ def grant_create(
         raise _invalid("arguments", "Conditions have plain text and finite numbers alone.")
     if expires_at is not None and expires_at <= timezone.now():
         raise _invalid("expires_at", "This time is over.")
-    if len(note) > 200:
-        raise _invalid("note", "A note has at most 200 characters.")
+    if len(note) > 200 or "\x00" in note:
+        raise _invalid("note", "A note has at most 200 characters of plain text.")
     if effect != ToolGrant.Effect.ASK and (approver_kind != "self" or approval_hours is not None or needs_reason):  # fmt: skip
         raise _invalid("approver_kind", "Only a grant that asks has somebody who decides.")
     if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
