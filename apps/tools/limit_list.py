@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Q
 from django.utils import timezone
 
-from apps.tools.limits import period_begun
+from apps.tools.limits import groups_of, period_begun
 from apps.tools.models import ToolLimit, ToolLimitUse
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, RateBucket, RateLimit, User
@@ -59,6 +59,19 @@ def limit_list(*, actor: Actor) -> list[LimitShown]:
     return [_rate(row, buckets, names, now) for row in rates] + [
         _call(row, names, now) for row in calls
     ]
+
+
+def tool_limits(*, actor: Actor, name: str, group: str) -> list[LimitShown]:
+    """Return the limits that count calls of one tool, with their present use. Raises Denied."""
+    actor.require("tool.manage")
+    about = Q(target_kind="all") | Q(target_kind="tool", target=name)
+    about |= Q(target_kind="group", target__in=groups_of(group))
+    uses = Prefetch("uses", ToolLimitUse.objects.visible_to(actor).order_by("-used"))
+    rows = ToolLimit.objects.visible_to(actor).filter(about).select_related("user", "api_key")
+    found = list(rows.prefetch_related(uses).order_by("kind", "target_kind", "target", "pk"))
+    names = _names(actor, {use.subject for row in found for use in row.uses.all()})
+    now = timezone.now()
+    return [_call(row, names, now) for row in found]
 
 
 def _call(row: ToolLimit, names: dict[str, str], now: datetime.datetime) -> LimitShown:

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from basics.errors import Invalid
+from budgets.selectors import budget_notices
 from runs.usage_figures import UsageRow, usage_range, usage_read
 from web.charts import Bars, Columns, bars_chart, columns_chart
 from web.requests import TenantRequest, allowed
@@ -37,6 +38,7 @@ def usage(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "usage": found,
         "problem": problem,
+        "notices": budget_notices(actor=request.actor),
         "is_everybody": request.actor.can("audit.read"),
         "presets": [
             (n, today - datetime.timedelta(days=n - 1), today, (until, (until - since).days + 1) == (today, n))

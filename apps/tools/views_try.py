@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.collections.models import Collection
 from apps.tools.access import call_try
 from apps.tools.catalog import Listed, catalog_get
+from apps.tools.limit_list import tool_limits
 from apps.tools.matrix import permission_matrix
 from apps.tools.models import ToolVersion
 from apps.tools.result_view import result_view
@@ -182,6 +183,7 @@ def _page(request: TenantRequest, listed: Listed) -> dict[str, Any]:
     return context | {
         "who": [(c, grant_sentence(c.rule, names) if c.rule else "") for row in matrix.rows for c in row.cells],
         "grants": [(g, grant_sentence(g, names)) for g in grant_list(actor=actor) if g.pk in about or (g.target_kind == "tool" and g.target == name)],
+        "limits": tool_limits(actor=actor, name=name, group=listed.facts.group),
         "versions": list(versions[:_RECENT]),
         "waiting": versions.filter(state=ToolVersion.State.WAITING).first(),
         "tests": list(contract_test_list(actor=actor, tool_name=name)),

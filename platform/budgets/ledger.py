@@ -103,9 +103,7 @@ class Refusal:
                 "The price of this model is not known, and this workspace uses no such models while it has a budget. "
                 "Choose another model, or ask an owner to state its price under Settings > Models."
             )
-        whose = (
-            f"{_OF[self.kind]} of {dollars(self.amount_usd)}{_during(self.period, self.starts_at)}"
-        )
+        whose = budget_named(self.kind, self.amount_usd, self.period, self.starts_at)
         if self.why == "held":
             return f"What is left of {whose[0].lower()}{whose[1:]} is held for answers under way. Try again in a minute."
         raised = "" if self.kind == "job" else " An owner can raise it under Settings > Budgets."
@@ -191,6 +189,13 @@ def holds_release(*holds: int) -> None:
 def run_holds_release(run_id: int) -> None:
     """Give back what an ended or interrupted run still holds."""
     BudgetHold.objects.filter(run_id=run_id).delete()
+
+
+def budget_named(
+    kind: str, amount_usd: Decimal, period: str, starts_at: datetime.datetime | None
+) -> str:
+    """Name a budget in a sentence: ``The workspace's budget of $20 for November``."""
+    return f"{_OF[kind]} of {dollars(amount_usd)}{_during(period, starts_at)}"
 
 
 def dollars(amount: Decimal) -> str:

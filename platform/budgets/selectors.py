@@ -6,9 +6,10 @@ import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.db.models import F, Q, Value
 from django.utils import timezone
 
-from budgets.ledger import dollars
+from budgets.ledger import budget_named, dollars
 from budgets.models import Budget, BudgetHold, BudgetRules, BudgetSpend
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
@@ -86,6 +87,27 @@ def budget_get(*, actor: Actor, pk: int) -> BudgetShown | None:
     _read_require(actor)
     found = _shown(actor, list(Budget.objects.visible_to(actor).filter(pk=pk)))
     return found[0] if found else None
+
+
+def budget_notices(*, actor: Actor) -> list[str]:
+    """Return sentences about budgets from 80 % on: the actor's own, and the workspace's for who may read budgets."""
+    mine = Q(budget__kind="member", subject_id=actor.user_id)
+    if actor.can("audit.read"):
+        mine |= Q(budget__kind="tenant")
+    rows = BudgetSpend.objects.visible_to(actor).filter(mine).select_related("budget")
+    late = rows.filter(spent_usd__gte=F("budget__amount_usd") * Value(Decimal("0.8")))
+    now = timezone.now()
+    notices = []
+    for row in late.order_by("pk"):
+        budget = row.budget
+        if row.starts_at != (period_begun(budget.period, now) or row.starts_at):
+            continue
+        named = budget_named(budget.kind, budget.amount_usd, budget.period, row.starts_at)
+        if row.spent_usd >= budget.amount_usd:
+            notices.append(f"{named} is used up.")
+        else:
+            notices.append(f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)} % spent.")
+    return notices
 
 
 def refuses_unpriced(*, actor: Actor) -> bool:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from budgets.ledger import Asked, Payer, Refusal, Reserved, budget_reserve, holds_release
 from budgets.models import Budget, BudgetHold, BudgetSpend
+from budgets.selectors import budget_notices
 from budgets.services import budget_rules_set, budget_set, budgets_sweep, budgets_tell
 from runs.models import UsageRecord
 from tenancy.models import AuditEvent
@@ -217,6 +218,20 @@ def test_people_are_told_once_at_eighty_percent_and_once_at_the_end(cast: Cast) 
         assert reserve(cast).refusal is None
         spend(cast, 8)
         assert budgets_tell(cast.tenant.pk) == 1
+
+
+def test_notice_is_for_whom_the_budget_is_about(cast: Cast) -> None:
+    set_budget(cast, "10")
+    set_budget(cast, "5", "member")
+    with tenant_scope(cast.tenant.pk):
+        spend(cast, 4.5, user_id=cast.user("member").pk)
+        spend(cast, 4.5, user_id=cast.user("owner").pk)
+        month = timezone.now().strftime("%B")
+        own = f"Your budget of $5 for {month} is 90 % spent."
+        whole = f"The workspace's budget of $10 for {month} is 90 % spent."
+        assert budget_notices(actor=cast.actor("member")) == [own]
+        assert set(budget_notices(actor=cast.actor("owner"))) == {own, whole}
+        assert budget_notices(actor=cast.actor("viewer")) == []
 
 
 def test_refusal_says_what_happened_and_what_to_do(cast: Cast) -> None:

@@ -52,6 +52,19 @@ def test_limit_is_set_shown_with_its_use_and_removed(cast: Cast) -> None:
     assert "No limits of your own" in client.get(url).content.decode()
 
 
+def test_tool_page_shows_the_limits_that_count_its_calls(cast: Cast) -> None:
+    put(cast, what="tool", target="calculate", most=7)
+    put(cast, what="tool", target="look", most=8)
+    put(cast, what="all", most=9, period="month")
+    client, _ = page(cast)
+    html = client.get(reverse("tools:tool", args=[cast.tenant.slug, "calculate"])).content.decode()
+    assert "7 calls of calculate a day" in html
+    assert "9 calls of all tools a month" in html
+    assert "calls of look" not in html
+    plain, _ = page(cast, "member")
+    assert "calls of calculate" not in plain.get(reverse("tools:tool", args=[cast.tenant.slug, "calculate"])).content.decode()  # fmt: skip
+
+
 def test_one_person_and_one_key_can_be_named(cast: Cast) -> None:
     whose = f"member:{cast.user('viewer').pk}"
     assert put(cast, whose=whose).status_code == 302
