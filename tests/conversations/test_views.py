@@ -88,13 +88,16 @@ def test_next_question_answers_with_its_turn(cast: Cast) -> None:
     assert "<nav" not in text
     again = client.post(url("turn-create", cast, conversation.pk), form, headers=HTMX)
     assert again.content == sent.content
-    busy = client.post(
+    waits = client.post(
         url("turn-create", cast, conversation.pk),
-        {"text": "x", "client_id": str(uuid.uuid4())},
+        {"text": "And <then>?", "client_id": str(uuid.uuid4())},
         headers=HTMX,
     )
-    assert busy.status_code == 409
-    assert "still being written" in busy.content.decode()
+    assert waits.status_code == 200
+    assert "And &lt;then&gt;?" in waits.content.decode()
+    assert 'hx-target="#queue"' in waits.content.decode()
+    with tenant_scope(cast.tenant.pk):
+        assert Turn.objects.filter(conversation=conversation).count() == 1
 
 
 async def test_page_streams_answer_and_shows_its_source(
