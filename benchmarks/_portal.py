@@ -16,6 +16,7 @@ class Portal:
 
     def __init__(self, port: int, slug: str, user: object) -> None:
         import httpx2
+        from django.conf import settings
         from django.test import Client
 
         inside = Client()
@@ -25,6 +26,7 @@ class Portal:
         for name, morsel in inside.cookies.items():
             self.http.cookies.set(name, morsel.value)
         self.http.get(self.base).raise_for_status()
+        self.csrf = self.http.cookies[settings.CSRF_COOKIE_NAME]
 
     @property
     def cookies(self) -> str:
@@ -32,7 +34,7 @@ class Portal:
 
     def post(self, path: str, **fields: str) -> str:
         """Post a form as htmx does; returns the fragment."""
-        headers = {"X-CSRFToken": self.http.cookies["csrftoken"], "HX-Request": "true"}
+        headers = {"X-CSRFToken": self.csrf, "HX-Request": "true"}
         answer = self.http.post(self.base + path, data=fields, headers=headers)
         answer.raise_for_status()
         return answer.text

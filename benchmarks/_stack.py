@@ -100,6 +100,10 @@ def product(models: str, **env: str) -> Iterator[tuple]:
             stack.start_web()
             stack.start_worker()
             yield stack, Path(logs)
+        except BaseException:
+            for log in sorted(Path(logs).glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")
+            raise
         finally:
             stack.stop()
 

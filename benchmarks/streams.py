@@ -43,7 +43,7 @@ def main() -> None:
     before = load()
     gap_ms = round(1000 * args.open / RATE)
     model = f"fake-clock-words{LONG}-gap{gap_ms}"
-    with database(), product(model, GROUNDWORK_WORKERS="1") as (stack, _):
+    with database(), product(model, GROUNDWORK_WORKERS="2") as (stack, _):
         tenant, actor, user = person("streams")
         portal = Portal(stack.port, tenant.slug, user)
         opened = submit(tenant, actor, f"compatible/{model}", args.open)
