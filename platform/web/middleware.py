@@ -1,4 +1,4 @@
-"""Edge middleware: a request id on every answer and log line, and one way to show a refusal."""
+"""Edge middleware: a request id on every answer and log line, one way to show a refusal, streams without a connection."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
+from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from basics.errors import DomainError, disk_full
@@ -25,6 +27,34 @@ def client_ip(request: HttpRequest) -> str:
     if settings.TRUST_PROXY and (forwarded := request.headers.get("X-Forwarded-For")):
         return forwarded.rsplit(",", 1)[-1].strip()
     return str(request.META.get("REMOTE_ADDR") or "")
+
+
+@sync_and_async_middleware
+def streams_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Give the database connection back before a stream begins: Django itself would do it after the stream's end.
+
+    A stream may stay open for hours, and a pool has few connections; so many open pages and nobody could do anything.
+    """
+    if iscoroutinefunction(get_response):
+
+        async def middleware(request: HttpRequest) -> HttpResponseBase:
+            response: HttpResponseBase = await get_response(request)
+            if response.streaming:
+                await sync_to_async(
+                    close_old_connections
+                )()  # in the thread that this request's queries ran in
+            return response
+
+        markcoroutinefunction(middleware)
+        return middleware
+
+    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = get_response(request)
+        if response.streaming:
+            close_old_connections()
+        return response
+
+    return sync_middleware
 
 
 @sync_and_async_middleware
