@@ -98,12 +98,12 @@ def test_refusals_for_the_rate_are_waited_for(
 
 def test_budget_is_held_and_can_be_raised(cast: Cast, library: Library, model: FakeModel) -> None:
     ModelEntry.objects.create(
-        tenant=cast.tenant, name=MODEL, prices=[{"input": 1000.0, "output": 1000.0}]
-    )  # 0.12 USD a call, as the server counts
-    job = drive(begin(cast, library, budget="1.00", row_usd=0.9))
+        tenant=cast.tenant, name=MODEL, prices=[{"input": 10.0, "output": 100.0}]
+    )  # 0.003 USD a call, as the server counts
+    job = drive(begin(cast, library, budget="0.06", row_usd=0.5))
     assert job.state == GenerationState.PAUSED
     assert "budget" in job.reason
-    assert Decimal(0) < job.spent_usd <= Decimal("1.00")
+    assert Decimal(0) < job.spent_usd <= Decimal("0.06")
     with pytest.raises(Invalid):
         generation_resume(
             tenant=cast.tenant, actor=cast.actor("member"), job=job, budget_usd=job.spent_usd
@@ -158,7 +158,7 @@ class Killed(DatabaseError):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("point", [0, 3, 7, 12, 20])
+@pytest.mark.parametrize("point", [0, 7, 20])
 def test_a_paid_call_is_never_paid_again_when_the_worker_dies(
     cast: Cast,
     library: Library,

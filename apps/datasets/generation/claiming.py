@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from apps.datasets.generation.estimate import estimate_of
 from apps.datasets.generation.settings import Settings
-from apps.datasets.generation.work import Item
+from apps.datasets.generation.work import NO_MONEY, Item
 from apps.datasets.models import (
     ITEM_OPEN,
     JOB_ACTIVE,
@@ -29,7 +29,6 @@ from toolloop.providers.profiles import Profile
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
 STAGE_CALLS = 4
-NO_MONEY = "The budget is used up. Raise it and resume, or stop."
 _ALIVE = "EXISTS (SELECT 1 FROM jobs_job j WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)"
 _TAKE = f"""
 UPDATE datasets_generationitem SET
@@ -113,6 +112,8 @@ def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal) -> Claim:
             ids = _taken(job_id, driver, most, reserve, settings)
             rows = GenerationItem.objects.filter(pk__in=ids).order_by("pk")
             items = [Item.of(row) for row in rows]
+            for item in items:
+                item.is_short = reserve < ceiling
             _paid_read(items)
         return Claim(job.state, items, is_done=not items and not _has_open(job_id))
 

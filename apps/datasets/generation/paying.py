@@ -14,7 +14,15 @@ from decimal import Decimal
 from typing import Any
 
 from apps.datasets.generation.committing import Write
-from apps.datasets.generation.work import Failed, Halted, Item, Model, Released, Work
+from apps.datasets.generation.work import (
+    NO_MONEY,
+    Failed,
+    Halted,
+    Item,
+    Model,
+    Released,
+    Work,
+)
 from budgets.ledger import EXCEEDED, Payer
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
@@ -221,7 +229,7 @@ async def ask(
     finally:
         if purse.is_used:
             await work.in_db(purse.close)
-    _raise_failure(work, item, finished)
+    _raise_failure(item, finished)
     if form is not None and finished.output is None:
         raise Failed(f"The model gave no usable answer to “{stage}”.")
     return Asked(
@@ -243,8 +251,10 @@ def _left(item: Item, stored: Sequence[tuple[Turn, Any]], model: Model) -> float
     return max(0.0, float(item.reserved_usd - item.spent_usd) + past)
 
 
-def _raise_failure(work: Work, item: Item, finished: RunFinished) -> None:
+def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.limit == "max_cost_usd":
+        if item.is_short:
+            raise Halted(NO_MONEY)
         raise Failed("The row cost more than a row may.")
     if finished.status == "completed":
         return

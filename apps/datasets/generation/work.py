@@ -18,6 +18,8 @@ from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.tools import Toolset
 
+NO_MONEY = "The budget is used up. Raise it and resume, or stop."
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -42,6 +44,7 @@ class Item:
     Attributes:
         paid: calls of earlier attempts, by stage and attempt: each turn with the results that led to it.
         retry_reason: why it is given back to be tried again later.
+        is_short: the budget had less left for it than a row may cost.
     """
 
     pk: int
@@ -60,6 +63,7 @@ class Item:
         default_factory=dict
     )
     retry_reason: str = ""
+    is_short: bool = False
 
     @classmethod
     def of(cls, row: GenerationItem) -> Item:
