@@ -1,0 +1,184 @@
+"""REST of experiments, their trials, comparisons and the gate. The views hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.datasets.models import DatasetVersion
+from apps.evaluations import selectors, services
+from apps.evaluations.api_shapes import (
+    BaselineInput,
+    BaselineOutput,
+    ComparisonOutput,
+    ExperimentInput,
+    ExperimentOutput,
+    GateInput,
+    GateOutput,
+    StateInput,
+    TrialOutput,
+)
+from apps.evaluations.comparison import arms_compare, verdict
+from apps.evaluations.gate import gate_run
+from apps.evaluations.models import Arm
+from basics.errors import Invalid, Missing
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+_READ, _WRITE = "evaluation.read", "evaluation.write"
+_TAGS = ["evaluations"]
+_MOST_ROWS = 500
+_ACTS = {
+    "pause": services.experiment_pause,
+    "resume": services.experiment_resume,
+    "stop": services.experiment_stop,
+}
+
+
+def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = shape(data=data)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+class _Base(TenantAPIView):
+    """What the views of evaluations share."""
+
+    def _experiment(self, pk: int) -> dict[str, Any]:
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        return dict(ExperimentOutput(row).data)
+
+    def _arm(self, pk: int) -> Arm:
+        return selectors.arm_get(actor=self.actor, pk=pk)
+
+
+class ExperimentsView(_Base):
+    """The workspace's experiments."""
+
+    actions = {"GET": _READ, "POST": _WRITE}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True))
+    def get(self, request: Request) -> Response:
+        """List experiments, the newest first."""
+        rows = selectors.experiment_list(actor=self.actor).prefetch_related("arms")
+        return self.paginated(rows, ExperimentOutput)
+
+    @extend_schema(operation_id="experiments_create", tags=_TAGS, request=ExperimentInput, responses={201: ExperimentOutput})  # fmt: skip
+    def post(self, request: Request) -> Response:
+        """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
+        values = _valid(ExperimentInput, request.data)
+        version = DatasetVersion.objects.visible_to(self.actor).filter(pk=values["version"]).first()
+        if version is None:
+            raise Missing("version")
+        row = services.experiment_create(
+            tenant=self.tenant,
+            actor=self.actor,
+            name=values["name"],
+            version=version,
+            arms=[services.ArmSpec(arm["target"], arm["name"]) for arm in values["arms"]],
+            scorers=values["scorers"],
+            split=values["split"],
+            repeats=values["repeats"],
+            concurrency=values["concurrency"],
+            budget_usd=values["budget_usd"],
+        )
+        return Response(self._experiment(row.pk), status=status.HTTP_201_CREATED)
+
+
+class ExperimentView(_Base):
+    """One experiment."""
+
+    actions = {"GET": _READ, "POST": _WRITE}
+
+    @extend_schema(operation_id="experiments_get", tags=_TAGS, responses=ExperimentOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return an experiment with its arms and counts."""
+        return Response(self._experiment(pk))
+
+    @extend_schema(operation_id="experiments_act", tags=_TAGS, request=StateInput, responses=ExperimentOutput)  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Pause, resume or stop an experiment."""
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        act = _ACTS[_valid(StateInput, request.data)["do"]]
+        act(tenant=self.tenant, actor=self.actor, experiment=row)
+        return Response(self._experiment(pk))
+
+
+class TrialsView(_Base):
+    """The answers of an experiment."""
+
+    actions = {"GET": _READ}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="experiment_trials_list", tags=_TAGS, responses=TrialOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List answers with their scores, in the order of the rows."""
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        return self.paginated(selectors.trial_list(actor=self.actor, experiment=row), TrialOutput)
+
+
+class ComparisonView(_Base):
+    """An arm compared with another."""
+
+    actions = {"GET": _READ}
+
+    @extend_schema(
+        operation_id="arms_compare", tags=_TAGS, responses=ComparisonOutput,
+        parameters=[
+            OpenApiParameter("with", int, required=True, description="Id of the arm to compare with (A)."),
+            OpenApiParameter("score", str, description="The score that decides; left out, the weighted mean."),
+        ],
+    )  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Compare this arm (B) with another (A) over the rows that both have."""
+        text = request.query_params.get("with", "")
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise Invalid("with_invalid", "Name the arm to compare with: ?with=<id>.")
+        b, a = self._arm(pk), self._arm(int(text))
+        found = arms_compare(
+            selectors.arm_scores(actor=self.actor, arm=a),
+            selectors.arm_scores(actor=self.actor, arm=b),
+            leading=request.query_params.get("score", ""),
+        )
+        headline, sentence = verdict(found)
+        shown = {
+            **{name: getattr(found, name) for name in (
+                "criteria", "wins", "ties", "losses", "smallest", "needed", "left_out", "notes",
+            )},
+            "headline": headline, "sentence": sentence, "rows": found.rows[:_MOST_ROWS],
+        }  # fmt: skip
+        return Response(ComparisonOutput(shown).data)
+
+
+class GateView(_Base):
+    """The gate."""
+
+    actions = {"POST": _READ}
+
+    @extend_schema(operation_id="arms_gate", tags=_TAGS, request=GateInput, responses=GateOutput)
+    def post(self, request: Request, pk: int) -> Response:
+        """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
+        result = gate_run(actor=self.actor, arm=self._arm(pk), **_valid(GateInput, request.data))
+        return Response(GateOutput(result).data)
+
+
+class BaselineView(_Base):
+    """What gates compare with."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="arms_promote", tags=_TAGS, request=BaselineInput, responses={201: BaselineOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Make an arm the baseline of its dataset from now on."""
+        values = _valid(BaselineInput, request.data)
+        row = services.baseline_set(
+            tenant=self.tenant, actor=self.actor, arm=self._arm(pk), **values
+        )
+        row.refresh_from_db()
+        return Response(BaselineOutput(row).data, status=status.HTTP_201_CREATED)
