@@ -63,7 +63,9 @@ class ExperimentsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True))
+    @extend_schema(
+        operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True)
+    )
     def get(self, request: Request) -> Response:
         """List experiments, the newest first."""
         rows = selectors.experiment_list(actor=self.actor).prefetch_related("arms")

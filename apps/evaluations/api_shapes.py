@@ -8,7 +8,6 @@ from rest_framework import serializers
 
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_REPEATS
-from apps.evaluations.targets import MAX_ARMS
 from apps.evaluations.trust import BAR
 
 _BIGINT = 2**63 - 1
@@ -34,9 +33,11 @@ class ExperimentInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     version = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of a dataset's version.")  # fmt: skip
     split = serializers.CharField(required=False, allow_blank=True, max_length=10, default="")
-    arms = ArmInput(many=True, max_length=MAX_ARMS)
-    scorers = ScorerInput(many=True, max_length=30)
-    repeats = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_REPEATS)
+    arms = ArmInput(many=True)
+    scorers = ScorerInput(many=True)
+    repeats = serializers.IntegerField(
+        required=False, default=1, min_value=1, max_value=MAX_REPEATS
+    )
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)  # fmt: skip
     budget_usd = serializers.DecimalField(required=False, allow_null=True, default=None, max_digits=12, decimal_places=6, min_value=0, help_text="Hard limit for answers and judges; null for none.")  # fmt: skip
 

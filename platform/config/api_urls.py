@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("apps.tools.api_urls")),
     path("", include("apps.conversations.api_urls")),
     path("", include("apps.datasets.api_urls")),
+    path("", include("apps.evaluations.api_urls")),
 ]

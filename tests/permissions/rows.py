@@ -45,6 +45,7 @@ GENERATION_PAGE = {"pk": "datasets.Dataset", "job_pk": "datasets.GenerationJob"}
 CONVERSATION = {"pk": "conversations.Conversation"}
 ASSISTANT = {"pk": "conversations.Assistant"}
 EXPERIMENT = {"pk": "evaluations.Experiment"}
+ARM = {"pk": "evaluations.Arm"}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
 SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
@@ -171,6 +172,14 @@ def _versioned(side: Side, role: str) -> None:
     row = side.row("conversations.Assistant", role)
     with platform_scope():
         AssistantVersion.objects.get_or_create(tenant=side.tenant, assistant=row, number=1)
+
+
+def _measured(side: Side, role: str) -> None:
+    """The arm's experiment is completed."""
+    experiment = side.row("evaluations.Arm", role).experiment
+    experiment.state = "completed"
+    with platform_scope():
+        experiment.save()
 
 
 def _replayable(side: Side, role: str) -> None:
@@ -834,6 +843,14 @@ API: tuple[Row, ...] = (
         body_ids=404,
         also=READ,
     ),
+    Row("api:experiments-list", action="evaluation.read"),
+    Row("api:experiments-list", "POST", "evaluation.write", data=_send(name="First", version=_pk("datasets.DatasetVersion"), arms=[{"target": {"kind": "model", "model": "extractive"}}], scorers=[{"kind": "nope"}]), ok=400, also=("dataset.read",), body_ids=404),
+    Row("api:experiments-detail", "GET", "evaluation.read", EXPERIMENT),
+    Row("api:experiments-detail", "POST", "evaluation.write", EXPERIMENT, data=_send(do="stop"), also=("evaluation.read",)),
+    Row("api:experiment-trials", "GET", "evaluation.read", EXPERIMENT),
+    Row("api:arms-compare", "GET", "evaluation.read", ARM, ok=400),
+    Row("api:arms-gate", "POST", "evaluation.read", ARM),
+    Row("api:arms-baseline", "POST", "evaluation.write", ARM, before=_measured, ok=201, also=("evaluation.read",)),
     Row("api:assistants-list", action="assistant.read"),
     Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk"), ok=201, also=EDIT),
     Row("api:assistants-list", "POST", "assistant.write", data=_send(name="Clerk", collections=lambda s, r: [s.row("collections.Collection", r).pk]), ok=201, also=EDIT, body_ids=400),
