@@ -139,10 +139,11 @@ class ComparisonView(_Base):
     )  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Compare this arm (B) with another (A) over the rows that both have."""
+        b = self._arm(pk)
         text = request.query_params.get("with", "")
         if not (text.isascii() and text.isdigit() and len(text) < 19):
             raise Invalid("with_invalid", "Name the arm to compare with: ?with=<id>.")
-        b, a = self._arm(pk), self._arm(int(text))
+        a = self._arm(int(text))
         found = arms_compare(
             selectors.arm_scores(actor=self.actor, arm=a),
             selectors.arm_scores(actor=self.actor, arm=b),
