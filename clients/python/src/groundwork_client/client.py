@@ -36,6 +36,19 @@ class Groundwork(Transport):
         """Hand a decision over to another member who may decide; who could before still can."""
         return cast("models.Decision", self._call("POST", f"/api/v1/approvals/{id}/hand-over", body=body, idempotency_key=idempotency_key))
 
+    def arms_promote(self, id: int, body: models.BaselineInputRequest | None = None, *, idempotency_key: str | None = None) -> models.BaselineOutput:
+        """Make an arm the baseline of its dataset from now on."""
+        return cast("models.BaselineOutput", self._call("POST", f"/api/v1/arms/{id}/baseline", body=body or {}, idempotency_key=idempotency_key))
+
+    def arms_compare(self, id: int, *, score: str | None = None, with: int) -> models.ComparisonOutput:
+        """Compare this arm (B) with another (A) over the rows that both have. score: The score that decides; left
+        out, the weighted mean. with: Id of the arm to compare with (A)."""
+        return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"score": score, "with": with}))
+
+    def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
+        """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
+        return cast("models.GateOutput", self._call("POST", f"/api/v1/arms/{id}/gate", body=body or {}, idempotency_key=idempotency_key))
+
     def assistants_list(self, *, archived: bool | None = None, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedAssistantList:
         """List assistants, the newest first. archived: Those that are archived, in place of the others. cursor: The
         pagination cursor value. page_size: Number of results to return per page."""
@@ -714,6 +727,36 @@ class Groundwork(Transport):
     def embeddings_create(self, body: models.EmbeddingsShapeRequest, *, idempotency_key: str | None = None) -> models.Embeddings:
         """Embed texts with one of the workspace's embedders; vectors have length 1."""
         return cast("models.Embeddings", self._call("POST", "/api/v1/embeddings", body=body, idempotency_key=idempotency_key))
+
+    def experiments_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedExperimentOutputList:
+        """List experiments, the newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedExperimentOutputList", self._call("GET", "/api/v1/experiments", query={"cursor": cursor, "page_size": page_size}))
+
+    def experiments_list_all(self, *, page_size: int | None = None) -> Iterator[models.ExperimentOutput]:
+        """Go through all rows of ``experiments_list``, page by page."""
+        return self._every(lambda cursor: self.experiments_list(page_size=page_size, cursor=cursor))
+
+    def experiments_create(self, body: models.ExperimentInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentOutput:
+        """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
+        return cast("models.ExperimentOutput", self._call("POST", "/api/v1/experiments", body=body, idempotency_key=idempotency_key))
+
+    def experiments_get(self, id: int) -> models.ExperimentOutput:
+        """Return an experiment with its arms and counts."""
+        return cast("models.ExperimentOutput", self._call("GET", f"/api/v1/experiments/{id}"))
+
+    def experiments_act(self, id: int, body: models.StateInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentOutput:
+        """Pause, resume or stop an experiment."""
+        return cast("models.ExperimentOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
+
+    def experiment_trials_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTrialOutputList:
+        """List answers with their scores, in the order of the rows. cursor: The pagination cursor value. page_size:
+        Number of results to return per page."""
+        return cast("models.PaginatedTrialOutputList", self._call("GET", f"/api/v1/experiments/{id}/trials", query={"cursor": cursor, "page_size": page_size}))
+
+    def experiment_trials_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.TrialOutput]:
+        """Go through all rows of ``experiment_trials_list``, page by page."""
+        return self._every(lambda cursor: self.experiment_trials_list(id, page_size=page_size, cursor=cursor))
 
     def feedback_list(self, *, cursor: str | None = None, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> models.PaginatedFeedbackList:
         """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read

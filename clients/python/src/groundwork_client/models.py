@@ -93,6 +93,25 @@ class ArgumentChange(TypedDict):
     """JSON text; empty where there is none."""
 
 
+class ArmInputRequest(TypedDict):
+    """An arm to be made."""
+    name: NotRequired[str]
+    """Empty: made of the target's settings."""
+    target: dict[str, Any]
+    """`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant:
+    version, model, collections."""
+
+
+class ArmOutput(TypedDict):
+    """An arm."""
+    id: int
+    experiment: int
+    position: int
+    name: str
+    target: Any
+    """See apps.evaluations.targets."""
+
+
 class AskedOrQueued(TypedDict):
     """What has become of a question: a turn if it could be asked at once, else one that waits."""
     turn: Turn | None
@@ -177,6 +196,23 @@ class AssistantVersion(TypedDict):
     """Those that differ from the defaults."""
     starters: list[str]
     helpers: list[int]
+    note: str
+    created_at: str
+
+AuthorKindEnum: TypeAlias = "Literal['rule', 'judge', 'person']"
+
+
+class BaselineInputRequest(TypedDict):
+    """Which baseline of the dataset the arm becomes."""
+    name: NotRequired[str]
+    note: NotRequired[str]
+
+
+class BaselineOutput(TypedDict):
+    """A baseline as it is now."""
+    name: str
+    dataset: int
+    arm: int
     note: str
     created_at: str
 
@@ -274,6 +310,20 @@ class ChatCompletionShapeRequest(TypedDict):
     temperature: NotRequired[float | None]
     n: NotRequired[int | None]
     groundwork: NotRequired[ExtensionShapeRequest]
+
+
+class CheckOutput(TypedDict):
+    """One decision of a gate."""
+    name: str
+    verdict: CheckOutputVerdictEnum
+    message: str
+    baseline: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    noise: float
+
+CheckOutputVerdictEnum: TypeAlias = "Literal['passed', 'failed', 'advisory']"
 
 
 class Chunk(TypedDict):
@@ -503,6 +553,24 @@ class CollectionInputRequest(TypedDict):
     """Earlier versions kept of each document; 10 if not given."""
 
 
+class ComparisonOutput(TypedDict):
+    """Two arms compared; B is the arm of the address."""
+    headline: str
+    sentence: str
+    criteria: list[CriterionOutput]
+    wins: int
+    ties: int
+    losses: int
+    smallest: float
+    """Change that so many rows show with 80 % power."""
+    needed: int | None
+    """Rows that the change seen needs."""
+    left_out: int
+    notes: list[str]
+    rows: list[RowChangeOutput]
+    """Worst change first, at most 500."""
+
+
 class ContractTest(TypedDict):
     id: int
     tool_name: str
@@ -582,6 +650,21 @@ class Coverage(TypedDict):
     covered: int
     """Of them in at least one chunk."""
     share: float | None
+
+
+class CriterionOutput(TypedDict):
+    """One score of both arms."""
+    name: str
+    n: int
+    a: EstimateOutput
+    b: EstimateOutput
+    change: EstimateOutput
+    p_value: float
+    p_corrected: float
+    """After Holm."""
+    is_judged: bool
+    same_author: bool
+    is_shown: bool
 
 
 class Dataset(TypedDict):
@@ -847,6 +930,8 @@ DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
 
 DifficultyEnum: TypeAlias = "Literal['easy', 'medium', 'hard']"
 
+DoEnum: TypeAlias = "Literal['pause', 'resume', 'stop']"
+
 
 class Document(TypedDict):
     id: int
@@ -1029,11 +1114,63 @@ class Error(TypedDict):
     request_id: str
     """Quote it when you ask for help."""
 
+
+class EstimateOutput(TypedDict):
+    """A mean with its 95 % interval."""
+    value: float
+    low: float
+    high: float
+
 EventEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'budget.warned', 'budget.exceeded', 'ping']"
 
 EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.finished', 'ingestion.failed', 'budget.warned', 'budget.exceeded']"
 
 ExpectedEnum: TypeAlias = "Literal['answer', 'abstain', 'refuse', 'cite_all']"
+
+
+class ExperimentInputRequest(TypedDict):
+    """An experiment to be started."""
+    name: str
+    version: int
+    """Id of a dataset's version."""
+    split: NotRequired[str]
+    arms: list[ArmInputRequest]
+    scorers: list[ScorerInputRequest]
+    repeats: NotRequired[int]
+    concurrency: NotRequired[int]
+    budget_usd: NotRequired[str | None]
+    """Hard limit for answers and judges; null for none."""
+
+
+class ExperimentOutput(TypedDict):
+    """An experiment with its counts."""
+    id: int
+    name: str
+    dataset: int
+    """Of the version."""
+    version: int
+    """The rows."""
+    split: NotRequired[str]
+    """Empty: all rows."""
+    state: NotRequired[ExperimentOutputStateEnum]
+    reason: NotRequired[str]
+    """Why it waits or was stopped."""
+    repeats: NotRequired[int]
+    concurrency: NotRequired[int]
+    """Trials at a time."""
+    budget_usd: NotRequired[str | None]
+    scorers: Any
+    """List of kind and options; see scorers.registry."""
+    corpus: NotRequired[str]
+    """Fingerprint of the documents its arms search."""
+    arms: list[ArmOutput]
+    trial_total: int
+    ended_total: int
+    failed_total: int
+    created_at: str
+    finished_at: NotRequired[str | None]
+
+ExperimentOutputStateEnum: TypeAlias = "Literal['running', 'paused', 'stopped', 'completed']"
 
 
 class ExtensionShapeRequest(TypedDict):
@@ -1215,6 +1352,30 @@ class FunctionToolShapeRequest(TypedDict):
     description: NotRequired[str | None]
     parameters: NotRequired[dict[str, Any] | None]
     type: TypeEnum
+
+
+class GateInputRequest(TypedDict):
+    """What the gate holds the arm to."""
+    baseline: NotRequired[str]
+    tolerance: NotRequired[float]
+    """Fall of a mean that is accepted."""
+    minima: NotRequired[dict[str, float]]
+    """Score to its least mean."""
+    most_failed_rows: NotRequired[int | None]
+    """Rows that may pass in the baseline and fail now."""
+    bar: NotRequired[float]
+    """Least lower end of a judge's kappa with people."""
+
+
+class GateOutput(TypedDict):
+    """What a gate decided."""
+    code: int
+    """0 passed, 1 failed, 3 not comparable."""
+    reason: str
+    checks: list[CheckOutput]
+    failed_rows: list[int]
+    baseline_arm: int | None
+    arm: int | None
 
 
 class Generation(TypedDict):
@@ -1629,6 +1790,12 @@ class PaginatedDocumentList(TypedDict):
     results: list[Document]
 
 
+class PaginatedExperimentOutputList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[ExperimentOutput]
+
+
 class PaginatedFeedbackList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -1723,6 +1890,12 @@ class PaginatedToolkitList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Toolkit]
+
+
+class PaginatedTrialOutputList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[TrialOutput]
 
 
 class PaginatedTurnList(TypedDict):
@@ -1992,6 +2165,14 @@ class RetryInputRequest(TypedDict):
 Role: TypeAlias = "Literal['owner', 'admin', 'member', 'viewer']"
 
 
+class RowChangeOutput(TypedDict):
+    """One row in both arms."""
+    row: int
+    a: float
+    b: float
+    change: float
+
+
 class Run(TypedDict):
     id: int
     kind: str
@@ -2012,6 +2193,29 @@ class Run(TypedDict):
     finished_at: str | None
 
 RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'stopped', 'failed']"
+
+
+class ScoreOutput(TypedDict):
+    """A score; a value of null is "unscored", and the reason says why."""
+    name: str
+    value: NotRequired[float | None]
+    """0 to 1; empty: unscored."""
+    level: NotRequired[float | None]
+    """On the scale it was judged by, 1 to 5."""
+    reason: NotRequired[str]
+    evidence: NotRequired[str]
+    author_kind: AuthorKindEnum
+    author: str
+    """Scorer with its version, or person with their number."""
+
+
+class ScorerInputRequest(TypedDict):
+    """A scorer with its options."""
+    kind: str
+    """rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations,
+    tool_calls or forbidden_tools."""
+    options: NotRequired[dict[str, Any]]
+    """Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number."""
 
 
 class SearchCandidate(TypedDict):
@@ -2218,6 +2422,11 @@ class Span(TypedDict):
 SplitEnum: TypeAlias = "Literal['train', 'validation', 'test']"
 
 StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed', 'index']"
+
+
+class StateInputRequest(TypedDict):
+    """What becomes of an experiment."""
+    do: DoEnum
 
 StepEnum: TypeAlias = "Literal['switch', 'undo', 'drop', 'cancel', 'retry']"
 
@@ -2639,6 +2848,27 @@ class TraceStep(TypedDict):
     cost_usd: str | None
     finished_at: str
     calls: list[TraceCall]
+
+
+class TrialOutput(TypedDict):
+    """An answer with its scores."""
+    id: int
+    arm: int
+    row_ref: int
+    """The row's id, the same in every version."""
+    position: int
+    """Of the row in the version."""
+    repeat: NotRequired[int]
+    state: NotRequired[TrialOutputStateEnum]
+    answer: NotRequired[str]
+    error: NotRequired[str]
+    """Why there is no answer."""
+    latency_ms: NotRequired[float | None]
+    cost_usd: NotRequired[str | None]
+    """Empty: the price is not known."""
+    scores: list[ScoreOutput]
+
+TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed']"
 
 
 class Turn(TypedDict):
