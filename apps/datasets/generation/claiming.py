@@ -30,16 +30,17 @@ CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
 STAGE_CALLS = 4
 _ALIVE = "EXISTS (SELECT 1 FROM jobs_job j WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)"
+# An array, because a plan may run a plain subquery again for each row, and take more than the limit.
 _TAKE = f"""
 UPDATE datasets_generationitem SET
     spent_usd = spent_usd + CASE WHEN driver <> '' THEN %(lost)s ELSE 0 END,
     driver = %(driver)s, reserved_usd = spent_usd
         + CASE WHEN driver <> '' THEN %(lost)s ELSE 0 END + %(reserve)s
-WHERE id IN (
+WHERE id = ANY (ARRAY(
     SELECT id FROM datasets_generationitem i
     WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s)
       AND (i.not_before IS NULL OR i.not_before <= now()) AND (i.driver = '' OR NOT {_ALIVE})
-    ORDER BY i.state = 'question', i.id LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+    ORDER BY i.state = 'question', i.id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id
 """  # noqa: S608 - no value in it
 _UNDER_WAY = f"""
