@@ -133,16 +133,16 @@ class ComparisonView(_Base):
     @extend_schema(
         operation_id="arms_compare", tags=_TAGS, responses=ComparisonOutput,
         parameters=[
-            OpenApiParameter("with", int, required=True, description="Id of the arm to compare with (A)."),
+            OpenApiParameter("against", int, required=True, description="Id of the arm to compare with (A)."),
             OpenApiParameter("score", str, description="The score that decides; left out, the weighted mean."),
         ],
     )  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Compare this arm (B) with another (A) over the rows that both have."""
         b = self._arm(pk)
-        text = request.query_params.get("with", "")
+        text = request.query_params.get("against", "")
         if not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise Invalid("with_invalid", "Name the arm to compare with: ?with=<id>.")
+            raise Invalid("against_invalid", "Name the arm to compare with: ?against=<id>.")
         a = self._arm(int(text))
         found = arms_compare(
             selectors.arm_scores(actor=self.actor, arm=a),

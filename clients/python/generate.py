@@ -105,6 +105,10 @@ def _operation(
 ) -> Iterator[str]:
     name = operation["operationId"]
     given = operation.get("parameters", [])
+    if any(keyword.iskeyword(p["name"]) for p in given):
+        raise SystemExit(
+            f"{name}: a parameter cannot be an argument: rename it, or teach generate.py"
+        )
     positional = [f"{p['name']}: {_named(p['schema'])}" for p in given if p["in"] == "path"]
     query = [p for p in given if p["in"] == "query" and "sse" not in p["schema"].get("enum", ())]
     answer, is_stream, is_file = _answer(operation)

@@ -40,10 +40,10 @@ class Groundwork(Transport):
         """Make an arm the baseline of its dataset from now on."""
         return cast("models.BaselineOutput", self._call("POST", f"/api/v1/arms/{id}/baseline", body=body or {}, idempotency_key=idempotency_key))
 
-    def arms_compare(self, id: int, *, score: str | None = None, with: int) -> models.ComparisonOutput:
-        """Compare this arm (B) with another (A) over the rows that both have. score: The score that decides; left
-        out, the weighted mean. with: Id of the arm to compare with (A)."""
-        return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"score": score, "with": with}))
+    def arms_compare(self, id: int, *, against: int, score: str | None = None) -> models.ComparisonOutput:
+        """Compare this arm (B) with another (A) over the rows that both have. against: Id of the arm to compare
+        with (A). score: The score that decides; left out, the weighted mean."""
+        return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "score": score}))
 
     def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
