@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -89,7 +90,7 @@ def progress_read(*, actor: Actor, job: GenerationJob) -> Progress:
     )
 
 
-def _line(state: str, here: dict[str, Any], paid: dict[str, Any]) -> StageLine:
+def _line(state: str, here: Mapping[str, Any], paid: Mapping[str, Any]) -> StageLine:
     return StageLine(
         stage=str(state),
         label=ItemState(state).label,

@@ -115,7 +115,10 @@ def generate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     models = [(info.id, info.label) for info in models_available(request.tenant)]
     collections = [
-        (c.pk, f"{c.name} ({c.chunk_count})") for c in collection_list(actor=request.actor)
+        (pk, f"{name} ({chunks})")
+        for pk, name, chunks in collection_list(actor=request.actor).values_list(
+            "pk", "name", "chunk_count"
+        )
     ]
     form = GenerateForm(request.POST or None, collections=collections, models=models)
     if request.method == "POST" and form.is_valid():

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
@@ -40,9 +40,7 @@ def streams_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[Http
         async def middleware(request: HttpRequest) -> HttpResponseBase:
             response: HttpResponseBase = await get_response(request)
             if response.streaming:
-                await sync_to_async(
-                    close_old_connections
-                )()  # in the thread that this request's queries ran in
+                await sync_to_async(_let_go)()  # in the thread that this request's queries ran in
             return response
 
         markcoroutinefunction(middleware)
@@ -51,10 +49,16 @@ def streams_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[Http
     def sync_middleware(request: HttpRequest) -> HttpResponseBase:
         response: HttpResponseBase = get_response(request)
         if response.streaming:
-            close_old_connections()
+            _let_go()
         return response
 
     return sync_middleware
+
+
+def _let_go() -> None:
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:  # a caller's transaction (a test's, say) stays open
+            connection.close_if_unusable_or_obsolete()
 
 
 @sync_and_async_middleware

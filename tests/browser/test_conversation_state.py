@@ -69,7 +69,8 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
 
     portal.turns.first.hover()
     portal.turns.first.get_by_role("button", name=re.compile("^Fork")).click()
-    page.wait_for_url(lambda url, old=page.url: url != old)
+    old = page.url
+    page.wait_for_url(lambda url: url != old)
     expect(portal.turns).to_have_count(1)
 
 

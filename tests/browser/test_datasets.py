@@ -25,7 +25,7 @@ def picture(portal: Portal, name: str) -> None:
         return
     page = portal.page
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         for width, height in ((1440, 900), (390, 844)):
             page.set_viewport_size({"width": width, "height": height})
             page.screenshot(path=Path(FOLDER) / f"{name}-{width}-{scheme}.png")

@@ -60,7 +60,7 @@ def model(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Any:
 
         def make(tenant: Any, name: str) -> Any:
             provider = provider_for(tenant, name)
-            provider._adapter = script
+            provider.adapter = script
             return provider
 
         monkeypatch.setattr("runs.services.completions.provider_for", make)

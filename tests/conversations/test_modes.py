@@ -158,6 +158,7 @@ async def test_structured_answer_is_stored_as_data_and_shown_as_a_panel(
     message = await sync_to_async(message_of)(cast, turn)
     assert message.text == "Cars pay 2.5 percent [1] and.\n\n### Citations\n\n[1]"
     assert message.problem == ""
+    assert message.data is not None
     assert message.data["answer"] == "Cars pay 2.5 percent [1] and."
     assert message.data["citations"] == ["[1]"]
     done = await sync_to_async(fresh)(turn)

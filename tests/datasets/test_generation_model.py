@@ -113,7 +113,7 @@ def test_budget_is_held_and_can_be_raised(cast: Cast, library: Library, model: F
     )
     job = drive(job)
     assert (job.state, job.kept) == (GenerationState.COMPLETED, 3), job.reason
-    paid = sum(PaidCall.objects.filter(job=job).values_list("cost_usd", flat=True))
+    paid = sum(call.cost_usd or 0 for call in PaidCall.objects.filter(job=job))
     assert job.spent_usd == paid
 
 

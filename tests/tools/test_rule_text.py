@@ -23,7 +23,12 @@ def test_rule_with_a_nul_is_refused(cast: Cast, field: str) -> None:
 
 @pytest.mark.parametrize("field", ["target", "subject", "target_kind"])
 def test_cell_with_a_nul_is_refused(cast: Cast, field: str) -> None:
-    given = {"target_kind": "tool", "target": "look", "subject_kind": "role", "subject": "viewer"}
+    given: dict[str, Any] = {
+        "target_kind": "tool",
+        "target": "look",
+        "subject_kind": "role",
+        "subject": "viewer",
+    }
     given[field] = "a\x00b"
     with pytest.raises(Invalid) as caught:
         cell_set(tenant=cast.tenant, actor=cast.actor("owner"), effect="deny", **given)
