@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -114,12 +115,8 @@ def generate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Start a generation job."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     models = [(info.id, info.label) for info in models_available(request.tenant)]
-    collections = [
-        (pk, f"{name} ({chunks})")
-        for pk, name, chunks in collection_list(actor=request.actor).values_list(
-            "pk", "name", "chunk_count"
-        )
-    ]
+    counted: Iterable[Any] = collection_list(actor=request.actor)  # with a column that no model has
+    collections = [(c.pk, f"{c.name} ({c.chunk_count})") for c in counted]
     form = GenerateForm(request.POST or None, collections=collections, models=models)
     if request.method == "POST" and form.is_valid():
         try:

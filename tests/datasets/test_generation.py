@@ -38,6 +38,7 @@ def test_rows_have_every_part_when_no_model_is_there(cast: Cast, found: Any) -> 
             assert source.quote in texts[source.chunk_id]
         assert {s.name for s in record.scores} >= {"accuracy", "reasoning"}
         assert record.tags == ("rules",)
+        assert row.run_id is not None
         run = Run.objects.get(pk=row.run_id)
         assert run.kind == "dataset"
         assert ToolCall.objects.filter(run=run).exists()

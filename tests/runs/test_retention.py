@@ -125,6 +125,7 @@ def test_page_of_an_old_conversation_still_shows_its_answer(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         conversation = Conversation.objects.create(tenant=cast.tenant, user=user, model="extractive", title="T")  # fmt: skip
         turn = Turn.objects.create(tenant=cast.tenant, conversation=conversation, index=0, run=run, is_active=False, client_id=uuid.uuid4())  # fmt: skip
+        Conversation.objects.filter(pk=conversation.pk).update(head=turn)
         Message.objects.create(tenant=cast.tenant, turn=turn, author="user", text="What is it?")
         Message.objects.create(tenant=cast.tenant, turn=turn, author="assistant", text="The answer.")  # fmt: skip
     rule(cast, 30)
