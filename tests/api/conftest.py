@@ -24,7 +24,7 @@ from apps.collections.models import (
 )
 from apps.collections.services import collection_create, document_cancel, document_upload
 from apps.conversations.assistants import VersionSpec
-from apps.conversations.models import Turn
+from apps.conversations.models import ConversationShare, QueuedQuestion, Turn
 from apps.conversations.services import (
     assistant_create,
     conversation_create,
@@ -34,6 +34,7 @@ from apps.conversations.services import (
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
+from apps.evaluations.models import Arm
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, toolkit_set
 from budgets.services import budget_set
@@ -43,6 +44,7 @@ from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast, make_cast
+from tests.permissions.world import make_row
 from tests.servers import Stack, wait_for
 from webhooks.services import webhook_create
 
@@ -58,7 +60,7 @@ class Api:
 
     url: str
     key: str
-    ids: dict[str, dict[str, int]]
+    ids: dict[str, dict[str, Any]]
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def api(cast: Cast, tmp_path: Path) -> Iterator[Api]:
             print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
 
 
-def _rows(cast: Cast) -> dict[str, dict[str, int]]:
+def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     text = "The duty on lamps of heading 8539.50.00 is four percent from the first of July. " * 30
 
@@ -154,8 +156,21 @@ def _rows(cast: Cast) -> dict[str, dict[str, int]]:
         rows["toolkits"] = toolkit_set(**who, name="Sums", tools=["calculate"]).pk
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
         dataset = _dataset(cast, "Lamps")
+        arm: Arm = make_row(Arm, cast.tenant, cast.owner.user)
+        share: ConversationShare = make_row(
+            ConversationShare, cast.tenant, cast.owner.user, conversation=answered.conversation
+        )
+        queued: QueuedQuestion = make_row(
+            QueuedQuestion, cast.tenant, cast.owner.user, conversation=answered.conversation, problem="It was refused."
+        )  # fmt: skip
         return {
             "": {
+                "arms": arm.pk,
+                "experiments": arm.experiment_id,
+                "share_pk": share.pk,
+                "key": str(share.key),
+                "queued_pk": queued.pk,
+                "model": "extractive",
                 **source,
                 **dataset,
                 "collections": first.pk,

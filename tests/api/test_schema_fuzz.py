@@ -120,4 +120,5 @@ def _aim(case: Case[Any], api: Api) -> None:
     ids = api.ids[""] | api.ids.get(case.operation.label, {})
     kind = case.path.split("/")[3]
     for name in case.path_parameters or {}:
-        case.path_parameters[name] = ids[name if name in ids else kind]
+        known = name if name in ids else kind
+        case.path_parameters[name] = ids.get(known, case.path_parameters[name])

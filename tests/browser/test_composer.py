@@ -131,18 +131,3 @@ def test_enter_sends_nothing_when_an_input_method_composes(portal: Portal) -> No
     portal.box.press("Shift+Enter")
     expect(portal.box).to_have_value("にほん\n")
     expect(portal.page.locator(".user")).to_have_count(0)
-
-
-def test_question_waits_in_the_box_when_an_answer_is_under_way(portal: Portal) -> None:
-    portal.ask("Tell me everything.", QUICK)
-    portal.wait_words(3)
-    portal.box.fill("And then?")
-    portal.box.press("Enter")
-    expect(portal.box).to_have_value("And then?")
-    expect(portal.turns).to_have_count(1)
-    portal.page.keyboard.press("Escape")
-    portal.wait_end()
-    portal.choose_model(f"compatible/{SHORT}")
-    portal.box.press("Enter")
-    expect(portal.turns).to_have_count(2)
-    portal.wait_end()
