@@ -180,9 +180,9 @@ def assert_like_fresh(portal: Portal) -> None:
 
 
 def words_of(portal: Portal) -> list[str]:
-    """Return the words of the last answer, citation markers left out."""
+    """Return the words of the last answer, without the marks of citations and of missing sources."""
     text: str = portal.answer.evaluate(
-        "(el) => { const c = el.cloneNode(true); for (const b of c.querySelectorAll('.cite')) b.remove(); return c.textContent; }"
+        "(el) => { const c = el.cloneNode(true); for (const b of c.querySelectorAll('.cite, .nosrc')) b.remove(); return c.textContent; }"
     )
     return text.split()
 
