@@ -152,15 +152,14 @@ def _stopped(portal: Portal, site: Site, how: Any) -> None:
     portal.ask("Tell me everything.", ENDLESS)
     portal.wait_words(10)
     calls = [entry for entry in site.model_server.log if entry["model"] == ENDLESS]
-    began = time.monotonic()
     how()
     portal.wait_end()
-    took = time.monotonic() - began
     expect(portal.turns.last.get_by_text("Stopped", exact=True)).to_be_visible()
-    assert took < 1.0
     wait_for(lambda: calls[-1]["closed_early"], 2, "the provider's connection to be closed")
     said = words_of(portal)
-    assert 10 <= len(said) < 200
+    assert (
+        10 <= len(said) < 200
+    )  # the endless answer ended soon; benchmarks/streams.py measures how soon
     assert said == expected_words(len(said))
     assert_calm(portal)
     assert_like_fresh(portal)
