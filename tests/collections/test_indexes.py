@@ -83,7 +83,7 @@ def found(result: SearchResult) -> list[tuple[int, int | None, int | None]]:
 
 def graphs() -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'ann%'")
+        cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname ~ '^ann_c[0-9]'")
         return [row[0] for row in cursor.fetchall()]
 
 
