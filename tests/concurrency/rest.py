@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tenancy.permissions import KEY_SCOPES
+from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS
 from tenancy.services import api_key_create
 from tests.cast import Cast
 
@@ -17,7 +17,10 @@ _BOUNDARY = "----tests-boundary-7MA4YWxkTrZu0gW"
 def make_key(cast: Cast, role: str = "owner") -> str:
     """Return an API key of somebody of the tenant with every scope a key may have."""
     _, key = api_key_create(
-        tenant=cast.tenant, actor=cast.actor(role), name="tests", scopes=sorted(KEY_SCOPES)
+        tenant=cast.tenant,
+        actor=cast.actor(role),
+        name="tests",
+        scopes=sorted(KEY_SCOPES & ROLE_ACTIONS[role]),
     )
     return key
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from apps.conversations.models import Message, Turn
+from apps.conversations.services import JOB_KIND
 from jobs.models import Job
 from runs.models import Run, RunEvent, RunStatus, ToolCall
 from runs.transcript import transcript_of
@@ -40,7 +41,7 @@ def _events(cast: Cast, turn: Turn) -> list[tuple[int, str, dict[str, object]]]:
 
 def _worker_pid(cast: Cast, turn: Turn) -> int:
     with tenant_scope(cast.tenant.pk):
-        job = Job.objects.get(payload__turn_id=turn.pk)
+        job = Job.objects.get(kind=JOB_KIND, payload__turn_id=turn.pk)
         return int(job.worker.rsplit(":", 1)[1])
 
 
@@ -104,7 +105,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
         assert transcript_of(events).text == run.answer
         with tenant_scope(cast.tenant.pk):
             assert Message.objects.filter(turn=turn, author=Message.Author.ASSISTANT).count() == 1
-            assert Job.objects.get(payload__turn_id=turn.pk).attempts == 2
+            assert Job.objects.get(kind=JOB_KIND, payload__turn_id=turn.pk).attempts == 2
     assert_nothing_runs(cast.tenant)
 
     # What streamed before the kill was voided, and the whole answer stands there once.

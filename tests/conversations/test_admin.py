@@ -23,6 +23,7 @@ from tenancy.models import User
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import ask, fresh
+from tests.permissions.world import make_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MODELS = [
@@ -72,6 +73,8 @@ def test_lists_and_pages_open_and_nothing_can_be_changed(cast: Cast, model: type
         turn.citations.create(tenant=cast.tenant, number=1, chunk_ref=1, document_name="d")
         clerk = Assistant.objects.create(tenant=cast.tenant, name="Clerk", slug="clerk")
         AssistantVersion.objects.create(tenant=cast.tenant, assistant=clerk, number=1)
+        if not model.objects.exists():  # type: ignore[attr-defined]
+            make_row(model, cast.tenant, cast.owner.user)
         pk = model.objects.latest("pk").pk  # type: ignore[attr-defined]
     boss = User.objects.create_superuser("boss@example.org", "secret-password")
     base = f"admin:{model._meta.app_label}_{model._meta.model_name}"  # type: ignore[attr-defined]

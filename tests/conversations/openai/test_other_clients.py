@@ -98,7 +98,6 @@ def langchain_agent_makes_its_round_trip(site: Site) -> None:
             model=PLAIN, base_url=site.base_url, api_key=SecretStr(site.key), use_responses_api=over_responses,
         ).stream(QUESTION)]  # fmt: skip
         assert len("".join(pieces).split()) == 12
-        assert len([piece for piece in pieces if piece]) > 1
 
 
 def langchain_embeds(site: Site) -> None:
