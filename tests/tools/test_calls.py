@@ -60,7 +60,7 @@ async def pay(amount: int) -> str:
 @tool
 async def wait_a_little() -> str:
     """Wait."""
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(1)
     return "waited"
 
 
@@ -80,7 +80,7 @@ def execute(cast: Cast, *calls: tuple[str, Any], role: str = "member", **values:
 def test_calls_run_side_by_side_and_are_recorded_in_their_order(cast: Cast) -> None:
     begun = time.monotonic()
     done = execute(cast, *[("wait_a_little", {})] * 5, ("calculate", {"expression": "6*7"}), ("nothing", {}))  # fmt: skip
-    assert time.monotonic() - begun < 1.2
+    assert time.monotonic() - begun < 4
     assert ["42" in r.content for r in done.results] == [False] * 5 + [True, False]
     assert done.results[6].error_code == "unknown_tool"
     with tenant_scope(cast.tenant.pk):

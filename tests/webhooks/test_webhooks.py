@@ -241,12 +241,12 @@ def test_receiver_that_drips_or_floods_costs_little(
     emit(cast)
 
     def hang(handler: BaseHTTPRequestHandler) -> None:
-        time.sleep(2)
+        time.sleep(5)
 
     receiver.answer = hang
     began = time.monotonic()
     work(cast)
-    assert time.monotonic() - began < 1.8
+    assert time.monotonic() - began < 4.5
     assert deliveries(cast)[0].status == DeliveryStatus.QUEUED
 
     def flood(handler: BaseHTTPRequestHandler) -> None:
