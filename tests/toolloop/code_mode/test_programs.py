@@ -482,7 +482,7 @@ print(total)
 """,
     "try_import": """\
 try:
-    import pandas as pd
+    import tensorflow as pd
 except ImportError:
     pd=None
 print(pd is None, get_user(1)['name'])
