@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def test_schema_and_url_configuration_agree(schema: dict[str, Any]):
             if hasattr(pattern, "url_patterns"):
                 yield from walk(pattern.url_patterns)
             else:
-                yield "/api/v1/" + str(pattern.pattern).replace("<int:", "{").replace(">", "}")
+                yield "/api/v1/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern))
 
     found = set(walk(get_resolver("config.api_urls").url_patterns))
     served = {p.replace("{id}", "{pk}") for p in schema["paths"]}
