@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -153,8 +152,3 @@ def completion_stop(*, tenant: Tenant, actor: Actor, run: Run) -> None:
     """Stop a run whose client has gone; harmless when it has ended. One that waits for its client goes on waiting."""
     if run.kind == RUN_KIND:
         run_stop(tenant=tenant, actor=actor, run=run)
-
-
-def seconds_most() -> float:
-    """Return how long an answer may take."""
-    return float(settings.RUN_SECONDS)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Never
 
+from django.conf import settings
+
 from apps.collections.models import Collection
 from apps.conversations import tools as own
 from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.helpers import helper_tools
 from apps.conversations.models import AssistantVersion
-from apps.conversations.openai.services import JOB_KIND, seconds_most
+from apps.conversations.openai.services import JOB_KIND
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context, offer_guard
 from apps.tools.run_tools import run_toolset
@@ -157,7 +159,7 @@ def _free(
         history=history,
         toolset=toolset,
         limits=Limits(
-            max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=seconds_most()
+            max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=settings.RUN_SECONDS
         ),
         output=None if schema is None else output_of(schema or {"type": "object"}),
     )
