@@ -16,6 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the embedded database once, in the process that hands out the work; workers inherit its URL."""
+    from django.conf import settings
+
+    # Every test client loads the middleware anew, and WhiteNoise would walk all static files each time: 0.1 s a test.
+    settings.WHITENOISE_AUTOREFRESH = True
     if os.environ.get("DATABASE_URL") or hasattr(config, "workerinput"):
         return
     from config.embedded import EmbeddedPostgres

@@ -199,6 +199,7 @@ def test_search_runs(model: type[models.Model], mine: Side):
 
 
 def test_autocompletion_offers_own_rows_only(mine: Side, theirs: Side):
+    everyone, _ = mine.people.everyone(), theirs.people.everyone()
     client = signed_in(mine, "owner")
     response = client.get(
         reverse("admin:autocomplete"),
@@ -206,7 +207,7 @@ def test_autocompletion_offers_own_rows_only(mine: Side, theirs: Side):
     )
     assert response.status_code == 200
     offered = {int(r["id"]) for r in response.json()["results"]}
-    assert offered == {m.user_id for m in mine.people.values()}
+    assert offered == {m.user_id for m in everyone}
 
 
 # --- rules and secrets ---------------------------------------------------------------------------

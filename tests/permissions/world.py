@@ -19,7 +19,7 @@ from pgvector.django import HalfVectorField, SparseVectorField
 
 from apps.collections.models import Document
 from tenancy.database.base import as_login_role
-from tenancy.models import Tenant, TenantModel, User
+from tenancy.models import Membership, Tenant, TenantModel, User
 from tenancy.scope import platform_scope
 from tests.factories import make_member, make_space, make_tenant, make_user
 
@@ -97,14 +97,28 @@ def _original(document: Document) -> None:
     Path(path).write_text("The original.")
 
 
+class People(dict[str, Membership]):
+    """The members of one tenant by role, each made when first asked for: most cases need one of the four."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        super().__init__()
+        self._tenant = tenant
+
+    def __missing__(self, role: str) -> Membership:
+        self[role] = make_member(self._tenant, role)
+        return self[role]
+
+    def everyone(self) -> list[Membership]:
+        """Return one member of every role."""
+        return [self[role] for role in ("owner", "admin", "member", "viewer")]
+
+
 class Side:
-    """One tenant with its people and, made when first asked for, one row of each thing."""
+    """One tenant with its people and one row of each thing, made when first asked for."""
 
     def __init__(self, tenant: Tenant | None = None) -> None:
         self.tenant = tenant or make_tenant()
-        self.people = {
-            r: make_member(self.tenant, r) for r in ("owner", "admin", "member", "viewer")
-        }
+        self.people = People(self.tenant)
         self._rows: dict[tuple[str, str], Any] = {}
 
     def user(self, role: str) -> User:
