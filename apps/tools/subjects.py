@@ -101,7 +101,7 @@ def subject_actor(*, actor: Actor, value: str) -> Actor:
         if key.user_id is not None:
             member = people.filter(user_id=key.user_id).first()
             rights &= ROLE_ACTIONS[member.role] if member is not None else frozenset()
-        return Actor("api_key", actor.tenant_id, rights, user_id=key.user_id, api_key_id=key.pk, name=f"key {key.name}")  # fmt: skip
+        return Actor("api_key", actor.tenant_id, rights, user_id=key.user_id, api_key_id=key.pk, name=key.actor_name)  # fmt: skip
     raise Invalid("invalid", "Ask about a role, a member or a key.", data={"field": "subject"})
 
 

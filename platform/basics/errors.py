@@ -82,3 +82,26 @@ def disk_full(error: BaseException) -> DomainError | None:
             )
         seen = seen.__cause__ or seen.__context__
     return None
+
+
+def database_busy(error: BaseException) -> DomainError | None:
+    """Return the refusal to show when an exception, or one behind it, says that no connection was free; None for any other.
+
+    It knows the errors of ``psycopg_pool`` by their module: all of them are about getting a connection.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if type(seen).__module__.partition(".")[0] == "psycopg_pool":
+            return DomainError(
+                "database_busy",
+                "The server is too busy: no connection to its database was free. Try again in a few seconds.",
+                status=503,
+                data={"retry_after": 5},
+            )
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def refusal_of(error: BaseException) -> DomainError | None:
+    """Return what an edge shows of an exception: a refusal itself, a full disk or a busy database; None for a fault of ours."""
+    return error if isinstance(error, DomainError) else disk_full(error) or database_busy(error)

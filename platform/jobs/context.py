@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 from django.db import connection, models, transaction
 from django.utils import timezone
 
-from basics.errors import DomainError, disk_full
+from basics.errors import refusal_of
 from jobs.blocking import BlockingThreads
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
@@ -145,7 +145,7 @@ class JobContext:
 
 def failure_of(error: BaseException) -> tuple[str, str]:
     """Return (code, message) to store for what a handler raised."""
-    refusal = error if isinstance(error, DomainError) else disk_full(error)
+    refusal = refusal_of(error)
     if refusal is not None:
         return refusal.code, refusal.message
     return "internal_error", (

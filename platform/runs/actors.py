@@ -54,5 +54,5 @@ def actor_now(run: Run) -> Actor:
         user_id=run.user_id,
         api_key_id=key.pk,
         collections=key_collections(key),
-        name=f"key {key.name}",
+        name=key.actor_name,
     )

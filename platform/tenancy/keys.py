@@ -1,4 +1,4 @@
-"""Making and checking secrets: API keys and invitation tokens. Only their SHA-256 is stored.
+"""Making and checking secrets: API keys, OAuth tokens and invitation tokens. Only their SHA-256 is stored.
 
 A fast hash is right here: the secret has 256 random bits, so there is nothing to guess.
 """
@@ -11,6 +11,7 @@ import re
 import secrets
 
 _KEY = re.compile(r"^gw_([a-z0-9]{10})_([A-Za-z0-9_-]{43})\Z")
+TOKEN_PREFIX = "gwo_"  # noqa: S105 - no password
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
@@ -19,6 +20,12 @@ def make() -> tuple[str, str, str]:
     prefix = "".join(secrets.choice(_ALPHABET) for _ in range(10))
     secret = secrets.token_urlsafe(32)
     return f"gw_{prefix}_{secret}", prefix, digest(secret)
+
+
+def make_token() -> tuple[str, str]:
+    """Return (OAuth code or token to hand out, its SHA-256)."""
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    return token, digest(token)
 
 
 def split(key: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 ``/t/<slug>/...`` needs a signed-in member of that tenant: others get 404, so that a workspace's existence is not told.
 ``/admin/...`` opens every tenant to superusers and one owned tenant to an owner. Anything else runs without a tenant.
 API requests under ``/api/`` find their tenant in ``web.drf`` (key or session), and so does ``/t/<slug>/mcp``, which takes keys
-alone.
+and access tokens alone. Where applications fetch those tokens (``web.oauth``) nobody is signed in either.
 
 The scope is a context variable: it follows the request into threads and tasks, but a streaming body is sent after this
 middleware has ended, so a stream enters the scope itself.
@@ -25,7 +25,9 @@ from django.utils.decorators import sync_and_async_middleware
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import membership_find, owned_tenants, user_actor
 
-TENANT_PATH = re.compile(r"^/t/(?P<slug>[-a-z0-9_]{1,40})/(?!mcp\Z)")
+TENANT_PATH = re.compile(
+    r"^/t/(?P<slug>[-a-zA-Z0-9_]+)/(?!(?:mcp|oauth/(?:register|token|revoke))\Z)"
+)
 
 
 def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | None]:

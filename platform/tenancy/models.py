@@ -24,6 +24,7 @@ __all__ = [
     "Invite",
     "Membership",
     "ModelEntry",
+    "OAuthToken",
     "ProviderCredential",
     "RateBucket",
     "RateLimit",
@@ -174,7 +175,11 @@ class Invite(TenantModel):
 
 
 class ApiKey(TenantModel):
-    """A key for programs. ``prefix`` finds it; the 256-bit secret is kept as SHA-256 and shown once."""
+    """A key for programs. ``prefix`` finds it; the 256-bit secret is kept as SHA-256 and shown once.
+
+    An application that a member connected by OAuth is a key too, whose secret nobody was given: its ``OAuthToken`` rows
+    open it. So grants, budgets, limits and records treat both alike.
+    """
 
     name = models.CharField(max_length=80)
     prefix = models.CharField(max_length=16, unique=True)
@@ -194,6 +199,11 @@ class ApiKey(TenantModel):
         related_name="+",
         help_text="On whose behalf the key acts; its rights never exceed this person's role.",
     )
+    client_id = models.TextField(
+        blank=True,
+        default="",
+        help_text="The OAuth client of a connected application; empty for a key that somebody made.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -201,6 +211,48 @@ class ApiKey(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def actor_name(self) -> str:
+        """What records call it when it acts."""
+        return f"{'app' if self.client_id else 'key'} {self.name}"
+
+
+class OAuthToken(TenantModel):
+    """A code or token of a connected application, kept as its SHA-256.
+
+    A used one stays until it would have expired: who shows it again has stolen it, or was stolen from.
+    """
+
+    class Kind(models.TextChoices):
+        CODE = "code"
+        ACCESS = "access"
+        REFRESH = "refresh"
+
+    api_key = TenantForeignKey(ApiKey, related_name="tokens")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    sha256 = models.CharField(max_length=64, unique=True)
+    redirect_uri = models.TextField(
+        blank=True, default="", help_text="Of a code: where it was sent."
+    )
+    challenge = models.CharField(
+        max_length=43, blank=True, default="", help_text="Of a code: PKCE, S256."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["code", "access", "refresh"]),
+                name="oauth_token_kind_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["expires_at"], name="oauth_token_expiry")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.api_key_id}"
 
 
 class ProviderCredential(TenantModel):

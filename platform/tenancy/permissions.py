@@ -17,6 +17,7 @@ _VIEWER = frozenset(
         "tool.run",
         "dataset.read",
         "evaluation.read",
+        "app.connect",
     }
 )
 _MEMBER = _VIEWER | {
@@ -56,7 +57,7 @@ def rank(role: str) -> int:
 
 
 # What an API key may be given. People's and keys' administration stays with people.
-KEY_SCOPES: frozenset[str] = _MEMBER | {
+KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect"}) | {
     "collection.delete",
     "audit.read",
     "tool.manage",
@@ -66,6 +67,17 @@ KEY_SCOPES: frozenset[str] = _MEMBER | {
 }
 # Such a key can give itself every tool, or all the money. ``noun.*`` does not mean it: who makes one says so.
 _BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage"})
+
+
+# What a connected application may be given, in the words in which its person is asked. It is all that the MCP server asks for.
+APP_SCOPES: dict[str, str] = {
+    "collection.read": "See your collections and read their documents",
+    "search.run": "Search the documents",
+    "tool.run": "Run the tools that you may run",
+    "run.read": "See what became of its calls",
+    "document.write": "Add and change documents and files",
+}
+APP_DEFAULT = frozenset(APP_SCOPES) - {"document.write"}
 
 
 # What a key that is limited to collections may be given: all it reads by these is behind that limit.

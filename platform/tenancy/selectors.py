@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core import signing
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from basics.errors import Conflict
@@ -20,6 +20,7 @@ from tenancy.models import (
     Invite,
     Membership,
     ModelEntry,
+    OAuthToken,
     ProviderCredential,
     Role,
     Tenant,
@@ -42,6 +43,11 @@ class Credential:
     model_names: tuple[str, ...]
     label: str
     endpoint: str = ""
+
+
+def tenant_find(*, slug: str) -> Tenant | None:
+    """Return the active workspace of a slug, for what proves by itself that it belongs there."""
+    return Tenant.objects.filter(slug=slug, is_active=True).first()
 
 
 def membership_find(*, user: User, slug: str) -> Membership | None:
@@ -91,34 +97,64 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
     prefix, secret = keys.split(key)
     if not prefix:
         return None
-    now = timezone.now()
     with platform_scope():
-        row = (
-            ApiKey.objects.select_related("tenant", "user")
-            .filter(prefix=prefix, revoked_at=None, tenant__is_active=True)
-            .filter(Q(expires_at=None) | Q(expires_at__gt=now))
-            .first()
-        )
+        row = _live_keys().filter(prefix=prefix).first()
         if row is None or not keys.matches(secret, row.secret_sha256):
             return None
-        actions = expand_scopes(row.scopes)
-        if row.user is not None:
-            if not row.user.is_active:
-                return None
-            membership = Membership.objects.filter(tenant=row.tenant, user=row.user).first()
-            if membership is None:
-                return None
-            actions &= ROLE_ACTIONS[membership.role]
-        if row.last_used_at is None or (now - row.last_used_at).total_seconds() > 60:
-            ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
-    return row.tenant, Actor(
+        return _opened(row)
+
+
+def access_token_authenticate(*, slug: str, token: str) -> tuple[Tenant, Actor] | None:
+    """Return tenant and actor of a connected application's access token, or None when it opens nothing in this workspace.
+
+    Its rights are worked out anew at each request, as those of a key are.
+    """
+    now = timezone.now()
+    with platform_scope():
+        found = OAuthToken.objects.filter(
+            sha256=keys.digest(token), kind=OAuthToken.Kind.ACCESS, expires_at__gt=now
+        ).first()
+        if found is None:
+            return None
+        row = _live_keys().filter(pk=found.api_key_id, tenant__slug=slug).first()
+        return None if row is None else _opened(row)
+
+
+def _live_keys() -> QuerySet[ApiKey]:
+    rows: QuerySet[ApiKey] = ApiKey.objects.select_related("tenant", "user")
+    return rows.filter(revoked_at=None, tenant__is_active=True).filter(
+        Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    )
+
+
+def _opened(row: ApiKey) -> tuple[Tenant, Actor] | None:
+    actor = key_actor(row)
+    if actor is None:
+        return None
+    now = timezone.now()
+    if row.last_used_at is None or (now - row.last_used_at).total_seconds() > 60:
+        ApiKey.objects.filter(pk=row.pk).update(last_used_at=now)
+    return row.tenant, actor
+
+
+def key_actor(row: ApiKey) -> Actor | None:
+    """Return the actor of a key that is in force, with the rights of this moment; None when its person has left."""
+    actions = expand_scopes(row.scopes)
+    if row.user is not None:
+        if not row.user.is_active:
+            return None
+        membership = Membership.objects.filter(tenant_id=row.tenant_id, user=row.user).first()
+        if membership is None:
+            return None
+        actions &= ROLE_ACTIONS[membership.role]
+    return Actor(
         "api_key",
         row.tenant_id,
         actions,
         user_id=row.user_id,
         api_key_id=row.pk,
         collections=key_collections(row),
-        name=f"key {row.name}",
+        name=row.actor_name,
     )
 
 
@@ -198,6 +234,27 @@ def api_key_list(*, actor: Actor) -> QuerySet[ApiKey]:
     actor.require("key.manage")
     rows: QuerySet[ApiKey] = ApiKey.objects.visible_to(actor)
     return rows.select_related("user").order_by("-created_at", "-pk")
+
+
+def connection_list(*, actor: Actor) -> QuerySet[ApiKey]:
+    """Return the applications that the actor's person connected, or everybody's with ``key.manage``, newest first.
+
+    ``is_open`` tells whether some token of it can still be used.
+
+    Raises:
+        Denied: without the right ``app.connect``.
+    """
+    actor.require("app.connect")
+    rows: QuerySet[ApiKey] = ApiKey.objects.visible_to(actor).exclude(client_id="")
+    if not actor.can("key.manage"):
+        rows = rows.none() if actor.user_id is None else rows.filter(user_id=actor.user_id)
+    tokens = OAuthToken.objects.filter(
+        tenant_id=actor.tenant_id,
+        api_key=OuterRef("pk"),
+        used_at=None,
+        expires_at__gt=timezone.now(),
+    )
+    return rows.select_related("user").annotate(is_open=Exists(tokens)).order_by("-created_at", "-pk")  # fmt: skip
 
 
 def credential_list(*, actor: Actor) -> QuerySet[ProviderCredential]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from basics.errors import DomainError
+from basics.errors import DomainError, database_busy
 
 _HEADINGS = {
     403: "You may not do this",
     404: "There is nothing here",
     409: "Not possible right now",
+    503: "Too busy right now",
 }
 
 
@@ -36,18 +38,27 @@ def refusal(
     request: HttpRequest, status: int, code: str, message: str, details: Any = None
 ) -> HttpResponse:
     """Return the answer to a refused request in the form its caller can use."""
+    response = _in_form(request, status, code, message, details)
+    if details and "retry_after" in details:
+        response["Retry-After"] = str(details["retry_after"])
+    return response
+
+
+def _in_form(
+    request: HttpRequest, status: int, code: str, message: str, details: Any
+) -> HttpResponse:
     if wants_json(request):
         return JsonResponse(error_body(request, code, message, details), status=status)
-    if request.headers.get("HX-Request"):
-        context = {"code": code, "message": message}
-        return render(request, "components/_error.html", context, status=status)
-    page: dict[str, Any] = {
-        "code": code,
-        "message": message,
-        "status": status,
-        "heading": _HEADINGS.get(status, "This did not work"),
-    }
-    return render(request, "error.html", page, status=status)
+    # Without a database, context processors would each wait for a connection once more.
+    context_of = None if status == 503 else request
+    page: dict[str, Any] = {"code": code, "message": message}
+    name = "components/_error.html"
+    if not request.headers.get("HX-Request"):
+        name = "error.html"
+        ident = getattr(request, "request_id", "")
+        heading = _HEADINGS.get(status, "This did not work")
+        page |= {"status": status, "heading": heading, "request_id": ident}
+    return HttpResponse(render_to_string(name, page, request=context_of), status=status)
 
 
 def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
@@ -75,7 +86,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: says what to quote, and nothing of what happened."""
+    """Django's handler500: says what to quote, and nothing of what happened.
+
+    What middleware raises comes here alone; so a busy database, which is no fault, is told apart here too.
+    """
+    raised = sys.exception()
+    busy = None if raised is None else database_busy(raised)
+    if busy is not None:
+        return error_response(request, busy)
     ident = getattr(request, "request_id", "")
     message = f"The server failed to answer. It is in the log under {ident or 'the time of this request'}."
     if wants_json(request):

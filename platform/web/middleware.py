@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-from basics.errors import DomainError, disk_full
+from basics.errors import refusal_of
 from tenancy.origin import origin_scope
 from web.errors import error_response
 
@@ -111,7 +111,7 @@ class _DomainErrors:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        refusal = exception if isinstance(exception, DomainError) else disk_full(exception)
+        refusal = refusal_of(exception)
         return None if refusal is None else error_response(request, refusal)
 
 

@@ -77,6 +77,7 @@ _PLACES: tuple[tuple[str, str, str, str, str], ...] = (
     ("Members", "web:settings-members", "users", "member.read", ""),
     ("Models", "web:settings-models", "cpu", "credential.manage", ""),
     ("API keys", "web:settings-keys", "key-round", "key.manage", ""),
+    ("Connected applications", "web:settings-connections", "plug", "app.connect", ""),
     ("Audit log", "web:settings-audit", "scroll-text", "audit.read", ""),
 )
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web.views import audit, budgets, home, keys, members, models, retention, search, webhooks
+from web.views import (
+    audit,
+    budgets,
+    connections,
+    home,
+    keys,
+    members,
+    models,
+    retention,
+    search,
+    webhooks,
+)
 
 urlpatterns = [
     path("", home.tenant_home, name="tenant-home"),
@@ -13,6 +24,7 @@ urlpatterns = [
     path("settings/members/", members.members, name="settings-members"),
     path("settings/invites/", members.invites, name="settings-invites"),
     path("settings/keys/", keys.keys, name="settings-keys"),
+    path("settings/connections/", connections.connections, name="settings-connections"),
     path("settings/models/", models.models, name="settings-models"),
     path("settings/webhooks/", webhooks.webhooks, name="settings-webhooks"),
     path("settings/webhooks/<int:pk>/", webhooks.webhook, name="settings-webhook"),

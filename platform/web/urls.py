@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from web.oauth import views as oauth
 from web.views import health, home, members
 
 app_name = "web"
@@ -14,5 +15,19 @@ urlpatterns = [
     path("invite/<str:token>/", members.accept_invite, name="invite-accept"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path(
+        ".well-known/oauth-protected-resource/t/<slug:tenant_slug>/mcp",
+        oauth.resource,
+        name="oauth-resource",
+    ),
+    path(
+        ".well-known/oauth-authorization-server/t/<slug:tenant_slug>",
+        oauth.server,
+        name="oauth-server",
+    ),
+    path("t/<slug:tenant_slug>/oauth/authorize", oauth.authorize, name="oauth-authorize"),
+    path("t/<slug:tenant_slug>/oauth/register", oauth.register, name="oauth-register"),
+    path("t/<slug:tenant_slug>/oauth/token", oauth.token, name="oauth-token"),
+    path("t/<slug:tenant_slug>/oauth/revoke", oauth.revoke, name="oauth-revoke"),
     path("t/<slug:tenant_slug>/", include("web.tenant_urls")),
 ]

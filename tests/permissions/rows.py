@@ -26,6 +26,7 @@ from runs.models import RunStep
 from tenancy.actors import system_actor
 from tenancy.scope import platform_scope, tenant_scope
 from tests.permissions.world import Side
+from web.oauth.clients import client_register
 
 Data = Callable[[Side, str], Mapping[str, Any]]
 COLLECTION = {"pk": "collections.Collection"}
@@ -115,6 +116,26 @@ def _pk(label: str) -> Callable[[Side, str], int]:
 def _calculation(side: Side, role: str) -> list[dict[str, Any]]:
     function = {"name": "calculate", "arguments": '{"expression": "6*7"}'}
     return [{"id": "a", "type": "function", "function": function}]
+
+
+def _connected(side: Side, role: str) -> None:
+    key = side.row("tenancy.ApiKey", role)
+    with platform_scope():
+        type(key).objects.filter(pk=key.pk).update(
+            client_id="app", user=side.user(role), revoked_at=None
+        )
+
+
+def _authorization(side: Side, role: str) -> dict[str, str]:
+    uri = "https://app.example/cb"
+    client = client_register(side.tenant.slug, {"redirect_uris": [uri]})
+    return {
+        "client_id": client.client_id,
+        "redirect_uri": uri,
+        "response_type": "code",
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+    }
 
 
 def _file(side: Side, role: str) -> SimpleUploadedFile:
@@ -403,6 +424,12 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "account_reset_password_from_key_done": {},
     "account_email_verification_sent": {},
     "account_confirm_email": {"args": ["x"], "ok": (200, 404)},
+    # For applications that ask for a token: made of the address alone, or proven by a code.
+    "web:oauth-resource": {"kwargs": {"tenant_slug": "any"}},
+    "web:oauth-server": {"kwargs": {"tenant_slug": "any"}},
+    "web:oauth-register": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    "web:oauth-token": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    "web:oauth-revoke": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
     # Steps of a sign-in that has begun: without one they lead back to its start.
     "account_confirm_login_code": {"ok": (302, 404)},
     "mfa_authenticate": {"ok": (302,)},
@@ -490,6 +517,18 @@ PORTAL: tuple[Row, ...] = (
         data=_send(action="rotate", key=_pk("tenancy.ApiKey")),
         body_ids=404,
     ),
+    Row("web:settings-connections", action="app.connect"),
+    Row(
+        "web:settings-connections",
+        "POST",
+        "app.connect",
+        data=_send(connection=_pk("tenancy.ApiKey")),
+        ok=302,
+        before=_connected,
+        body_ids=404,
+    ),
+    Row("web:oauth-authorize", action="app.connect", data=_authorization),
+    Row("web:oauth-authorize", "POST", "app.connect", ok=400),  # its question stands in the address
     Row("web:settings-models", action="credential.manage"),
     Row(
         "web:settings-models",

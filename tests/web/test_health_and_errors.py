@@ -142,3 +142,12 @@ def test_every_page_has_the_strict_policy(db):
         policy = Client().get(path)["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("slug", ["ACME", "a" * 60])
+def test_workspace_that_cannot_be_is_asked_for_like_any_other(cast: Cast, slug: str):
+    path = f"/t/{slug}/collections/"
+    assert Client().get(path).status_code == 302
+    client = Client()
+    client.force_login(cast.user("owner"), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(path).status_code == 404

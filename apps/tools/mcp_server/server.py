@@ -28,7 +28,7 @@ from mcp_types import (
 
 from apps.tools.mcp_server import calls, prompts, resources
 from apps.tools.mcp_server.caller import Caller
-from basics.errors import DomainError, disk_full
+from basics.errors import refusal_of
 
 log = structlog.get_logger(__name__)
 R = TypeVar("R")
@@ -114,7 +114,7 @@ async def _worded(outcome: Awaitable[R]) -> R:
     except MCPError:
         raise
     except Exception as error:
-        refusal = error if isinstance(error, DomainError) else disk_full(error)
+        refusal = refusal_of(error)
         if refusal is None:
             log.exception("mcp_request_failed")
             ident = structlog.contextvars.get_contextvars().get("request_id", "")

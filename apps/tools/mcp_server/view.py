@@ -11,15 +11,19 @@ from django.conf import settings
 from django.http import Http404, HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework import permissions
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.tools.mcp_server.caller import Caller
 from basics.errors import Denied, DomainError
+from tenancy.keys import TOKEN_PREFIX
+from tenancy.selectors import access_token_authenticate
 from web.drf.auth import ApiKeyAuthentication
 from web.drf.errors import exception_handler
 from web.drf.views import TenantAPIView
+from web.oauth.metadata import challenge_of
 
 MAX_BODY = 1_000_000
 INVALID_REQUEST = -32600
@@ -27,11 +31,22 @@ INVALID_REQUEST = -32600
 
 
 class WorkspaceKeyAuthentication(ApiKeyAuthentication):
-    """An API key of the workspace that the address names. To any other key nothing is there."""
+    """An API key of the workspace that the address names. To any other key nothing is there.
+
+    Or the access token of a connected application (``web.oauth``), which is for this address alone.
+    """
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
-        found = super().authenticate(request)
         inner: Any = request._request
+        token = _access_token(request)
+        if token:
+            slug = inner.resolver_match.kwargs["tenant_slug"]
+            opened = access_token_authenticate(slug=slug, token=token)
+            if opened is None:
+                raise AuthenticationFailed("This access token is unknown or expired, or the application was disconnected.")  # fmt: skip
+            inner.tenant, inner.actor = opened
+            return opened[1], opened[1]
+        found = super().authenticate(request)
         if found is not None and inner.tenant.slug != inner.resolver_match.kwargs["tenant_slug"]:
             inner.tenant = inner.actor = None
             raise Http404
@@ -69,6 +84,10 @@ class McpView(TenantAPIView):
         _refuse_foreign_page(request)
         super().initial(request, *args, **kwargs)
 
+    def get_authenticate_header(self, request: Request) -> str:
+        """Tell an application without a token where to get one."""
+        return challenge_of(request._request, self.kwargs["tenant_slug"])
+
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
         """Put refusals into JSON-RPC, so that clients show their words."""
 
@@ -91,6 +110,12 @@ class McpView(TenantAPIView):
         caller = Caller(self.tenant, self.actor, inner.build_absolute_uri("/").rstrip("/"))
         answer = async_to_sync(exchange)(caller, dict(inner.headers), body)
         return HttpResponse(answer.body, status=answer.status, headers=answer.headers)
+
+
+def _access_token(request: Request) -> str:
+    keyword, _, token = request.headers.get("Authorization", "").partition(" ")
+    is_ours = keyword.lower() == "bearer" and token.strip().startswith(TOKEN_PREFIX)
+    return token.strip() if is_ours else ""
 
 
 def _body(request: Any) -> bytes:

@@ -1,6 +1,13 @@
 """Writes of the tenancy room. Each is one transaction with its permission check and its audit row."""
 
 from tenancy.services.audit import audit_record
+from tenancy.services.connections import (
+    code_redeem,
+    connection_allow,
+    connection_forget,
+    connection_revoke,
+    tokens_refresh,
+)
 from tenancy.services.credentials import credential_delete, credential_set
 from tenancy.services.invites import invite_accept, invite_create, invite_revoke
 from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate
@@ -14,6 +21,10 @@ __all__ = [
     "api_key_revoke",
     "api_key_rotate",
     "audit_record",
+    "code_redeem",
+    "connection_allow",
+    "connection_forget",
+    "connection_revoke",
     "credential_delete",
     "credential_set",
     "invite_accept",
@@ -28,4 +39,5 @@ __all__ = [
     "rate_limit_remove",
     "rate_limit_set",
     "tenant_create",
+    "tokens_refresh",
 ]

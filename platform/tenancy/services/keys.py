@@ -100,7 +100,7 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
 
     Raises:
         Denied, Missing: without the right or another person's; no such key here.
-        Conflict: ``key_revoked``.
+        Conflict: ``key_revoked``; ``key_of_app``, nobody holds its secret.
     """
     actor.require("key.manage")
     with tenant_scope(tenant.pk):
@@ -110,6 +110,8 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
                 "key_of_another",
                 "This key acts for somebody else. Revoke it, and let them make a new one.",
             )
+        if row.client_id:
+            raise Conflict("key_of_app", "This is a connected application: it gets its tokens by itself.")  # fmt: skip
         before = row.prefix
         key, row.prefix, row.secret_sha256 = keys.make()
         row.last_used_at = None

@@ -11,15 +11,15 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from basics.errors import DomainError, disk_full
+from basics.errors import refusal_of
 from web.errors import error_body
 
 
 def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | None:
-    """Return every refusal as ``{code, message, details, request_id}``, a full disk too; other exceptions stay 500s."""
+    """Return every refusal as ``{code, message, details, request_id}``, a full disk and a busy database too; other exceptions stay 500s."""
     request = context["request"]._request
     headers: dict[str, str] = {}
-    refusal = exc if isinstance(exc, DomainError) else disk_full(exc)
+    refusal = refusal_of(exc)
     if refusal is not None:
         set_rollback()
         body = error_body(request, refusal.code, refusal.message, refusal.data)

@@ -66,7 +66,7 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def _page(
     request: TenantRequest, form: ApiKeyForm, *, new_key: str = "", status: int = 200
 ) -> HttpResponse:
-    rows = list(api_key_list(actor=request.actor))
+    rows = list(api_key_list(actor=request.actor).filter(client_id=""))
     now = timezone.now()
     for row in rows:
         row.is_expired = row.expires_at is not None and row.expires_at <= now  # type: ignore[attr-defined]

@@ -1,0 +1,98 @@
+"""What an application asks a member for: the authorization request (OAuth 2.1, section 4.1.1), read strictly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from basics.errors import Invalid
+from tenancy.permissions import APP_DEFAULT, APP_SCOPES
+from web.oauth.clients import Client, client_find
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}\Z")  # SHA-256 in base64url
+_ONCE = (
+    "client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge",
+    "code_challenge_method", "resource",
+)  # fmt: skip
+MAX_STATE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """A request that may be put to the person.
+
+    Attributes:
+        scopes: what it asks for, of what there is; the usual ones where it names none.
+    """
+
+    client: Client
+    redirect_uri: str
+    scopes: frozenset[str]
+    state: str
+    challenge: str
+    issuer: str
+
+    @property
+    def destination(self) -> str:
+        """Where the person goes on to, in short: a host, or the name of a program's scheme."""
+        parts = urlsplit(self.redirect_uri)
+        return parts.netloc if parts.scheme in ("http", "https") else f"{parts.scheme}:"
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether the answer goes to a program on the person's own machine."""
+        return urlsplit(self.redirect_uri).scheme != "https"
+
+    @property
+    def form_source(self) -> str:
+        """What a Content-Security-Policy must let the form's answer lead to."""
+        parts = urlsplit(self.redirect_uri)
+        is_named = parts.scheme in ("http", "https") and "[" not in parts.netloc
+        # A policy has no words for an IPv6 address.
+        return f"{parts.scheme}://{parts.netloc}" if is_named else f"{parts.scheme}:"
+
+    def answer(self, **values: str) -> str:
+        """Return the address that the answer is sent to, with ``state`` and issuer (RFC 9207)."""
+        said = {**values, "iss": self.issuer} | ({"state": self.state} if self.state else {})
+        mark = "&" if urlsplit(self.redirect_uri).query else "?"
+        return f"{self.redirect_uri}{mark}{urlencode(said)}"
+
+
+def authorization_parse(given: Any, *, slug: str, issuer: str, resource: str) -> AuthorizationRequest:  # fmt: skip
+    """Read the parameters of an authorization request.
+
+    Args:
+        given: a QueryDict.
+        resource: the only one that tokens of this server are for.
+
+    Raises:
+        ClientRefused: who asks, or where the answer shall go.
+        Invalid: anything else; ``code`` is OAuth's. The person is told, and nobody is sent anywhere: an address that
+            anybody can register would make us a redirector for everybody (RFC 9700, section 4.11.2).
+    """
+    for name in _ONCE:
+        if len(given.getlist(name)) > 1:
+            raise Invalid("invalid_request", f"The application sent {name} twice.")
+    client = client_find(slug, given.get("client_id", ""))
+    redirect_uri = given.get("redirect_uri") or (
+        client.redirect_uris[0] if len(client.redirect_uris) == 1 else ""
+    )
+    if not client.takes(redirect_uri):
+        raise Invalid("invalid_request", "The application did not register the address that it wants its answer sent to.")  # fmt: skip
+    if given.get("response_type") != "code":
+        raise Invalid("unsupported_response_type", "The application must ask for response_type “code”.")  # fmt: skip
+    challenge = given.get("code_challenge", "")
+    if given.get("code_challenge_method") != "S256" or not _CHALLENGE.match(challenge):
+        raise Invalid("invalid_request", "The application must use PKCE with the method S256.")
+    if given.get("resource", resource) != resource:
+        raise Invalid("invalid_target", "The application asks for another server than this workspace.")  # fmt: skip
+    state = given.get("state", "")
+    if len(state) > MAX_STATE:
+        raise Invalid("invalid_request", f"The application's state has more than {MAX_STATE} characters.")  # fmt: skip
+    asked = frozenset(given.get("scope", "").split())
+    scopes = asked & APP_SCOPES.keys() if asked else APP_DEFAULT
+    if not scopes:
+        raise Invalid("invalid_scope", f"The application asks for nothing that there is: {', '.join(sorted(APP_SCOPES))}.")  # fmt: skip
+    return AuthorizationRequest(client, redirect_uri, scopes, state, challenge, issuer)
