@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tenancy.scope import tenant_scope
-from tenancy.services import api_key_create, invite_create, model_entry_set
+from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
 from tests.permissions.world import Side, make_row
 
@@ -79,6 +79,10 @@ def populate(side: Side, times: int) -> None:
         make_row(ChunkRead, tenant, owner, user_id=owner.pk)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
         api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
+        connection_allow(
+            tenant=tenant, actor=actor, client_id="app", name="App", scopes=["tool.run"],
+            redirect_uri="https://app.example/cb", challenge="c" * 43,
+        )  # fmt: skip
         invite_create(
             tenant=tenant,
             actor=actor,
