@@ -25,6 +25,7 @@ FLAGS = [
 ]
 MODELS = (
     "fake-search-words40-gap15",
+    "fake-search-words40-gap60",
     "fake-search-words90-gap40",
     "fake-words400-gap50",
     "fake-fail500",

@@ -36,13 +36,14 @@ SHOWN = """() => {
 # Runs before the page's own scripts. Text of an answer may only grow, except when the server drops an unfinished step;
 # an element id is there once.
 WATCH = """
-window.watched = {shrunk: [], doubled: [], longest: {}, frames: 0};
+window.watched = {shrunk: [], doubled: [], longest: {}, frames: 0, grown: 0};
 new MutationObserver(() => {
   const w = window.watched;
   w.frames++;
   for (const el of document.querySelectorAll(".blocks")) {
     const length = el.textContent.replace(/\\s+/g, "").length, before = w.longest[el.id] ?? 0;
     if (length < before) w.shrunk.push([el.id, before, length]);
+    if (length > before && el.closest("[data-live]")) w.grown++;
     w.longest[el.id] = length;
   }
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
