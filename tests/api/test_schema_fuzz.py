@@ -34,7 +34,7 @@ CHECKS: list[Any] = [
     response_schema_conformance,
     response_headers_conformance,
 ]
-EXAMPLES = 15  # per operation and mode
+EXAMPLES = 10  # per operation and mode
 # Share of the operations that some made-up request must get right: below it most of what is sent bounces off a check in
 # front (a key, an id) and hardly anything is tested. Which ones it hits is chance; that each of them can succeed is what
 # tests/permissions/test_matrix.py shows, row by row.

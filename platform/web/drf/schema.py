@@ -32,6 +32,7 @@ _COMMON = {
     "403": "The key's scopes or the person's role do not allow this.",
     "404": "No such object in this workspace.",
     "409": "Its state, or that of another object, does not allow this now.",
+    "410": "Its file is not kept any more.",
     "413": "The body is larger than this server takes.",
     "422": "What is stored cannot be read like this, or the Idempotency-Key was sent with another request.",
     "429": "Too many requests of this caller or workspace; `Retry-After` and `details` say when to go on.",
@@ -110,7 +111,14 @@ def _can_happen(status: str, path: str, method: str, operation: dict[str, Any]) 
         # A question may name an object too, as the tools offered for a collection do.
         "404": "{" in path or not is_read or path.endswith("/tools"),
         "409": not is_read,
+        "410": is_read and _is_file(operation),
         "413": "requestBody" in operation,
         # A repository is read when it is asked for, and may be none, damaged or too large.
         "422": not is_read or "/git/" in path,
     }.get(status, True)
+
+
+def _is_file(operation: dict[str, Any]) -> bool:
+    """Tell whether the answer is a file rather than an object or a stream of events."""
+    types = operation["responses"].get("200", {}).get("content", {})
+    return bool(types) and not types.keys() & {"application/json", "text/event-stream"}
