@@ -169,12 +169,13 @@ class InviteAdmin(JournalAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(JournalAdmin):
-    """API keys; made in the portal or by ``api_key_create``, where the secret can be shown."""
+    """API keys and connected applications; made in the portal or by ``api_key_create``, where the secret can be shown."""
 
     hidden_fields = frozenset({"secret_sha256"})
     list_display = ("name", "prefix", "user", "last_used_at", "expires_at", "revoked_at")
     list_filter = (
         ("revoked_at", admin.EmptyFieldListFilter),
+        ("client_id", admin.EmptyFieldListFilter),
         ("user", admin.RelatedOnlyFieldListFilter),
     )
     list_select_related = ("user",)

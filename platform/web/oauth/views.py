@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from basics.errors import DomainError, Invalid
+from basics.errors import DomainError, Invalid, refusal_of
 from tenancy import services
 from tenancy.permissions import APP_SCOPES
 from tenancy.selectors import tenant_find
@@ -58,11 +58,14 @@ def _for_programs(
             if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY:
                 raise DomainError("invalid_request", f"At most {MAX_BODY:,} bytes.", status=413)
             response = view(request, *args, **kwargs)
-        except DomainError as error:
-            said = {"error": error.code, "error_description": error.message}
-            response = JsonResponse(said, status=error.status)
-            if "retry_after" in error.data:
-                response["Retry-After"] = str(error.data["retry_after"])
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            said = {"error": refusal.code, "error_description": refusal.message}
+            response = JsonResponse(said, status=refusal.status)
+            if "retry_after" in refusal.data:
+                response["Retry-After"] = str(refusal.data["retry_after"])
         return response
 
     return cast("Callable[Concatenate[HttpRequest, P], HttpResponse]", checked)
