@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.conversations import helpers, services
+from apps.conversations import helpers, services, tools
 from apps.conversations.assistants import MAX_HELPER_DEPTH, VersionSpec
 from apps.conversations.models import Turn
 from apps.conversations.tool_results import SCOPE
-from runs.models import ToolCall, UsageRecord
+from runs.models import PendingDecision, ToolCall, UsageRecord
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, fresh, make_library
 from tests.conversations.test_modes import written
+from toolloop.deferred import Decision
+from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
-from toolloop.tools import ToolContext, ToolError, Toolset
+from toolloop.tools import ToolContext, ToolError, Toolset, tool
 
 __all__ = ["written"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,7 +96,82 @@ async def test_assistants_ask_no_deeper_than_allowed(cast: Cast) -> None:
             version = fresh(turn).assistant_version
             return helpers.helper_tools(version, Toolset)
 
-    (tool,) = await sync_to_async(tools_of)()
+    (asking,) = await sync_to_async(tools_of)()
     context = ToolContext({SCOPE: None}, depth=MAX_HELPER_DEPTH)
     with pytest.raises(ToolError, match="at most 2 deep"):
-        await tool.function(context=context, question="?")
+        await asking.function(context=context, question="?")
+
+
+sent: list[str] = []
+
+
+@tool(side_effects=True, needs_approval=True)
+async def send_letter(to: str) -> str:
+    """Send a letter.
+
+    Args:
+        to: whom.
+    """
+    sent.append(to)
+    return f"sent to {to}"
+
+
+@pytest.mark.parametrize(
+    ("decision", "done", "told"),
+    [
+        (Decision("approve"), ["Ann"], "sent to Ann"),
+        (Decision("approve", arguments={"to": "Bob"}), ["Bob"], "sent to Bob"),
+        (Decision("reject", reason="Not her."), [], "Not her."),
+    ],
+    ids=["approve", "approve_edited", "reject"],
+)
+async def test_helpers_call_waits_for_a_person_and_the_helper_goes_on_from_there(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+    decision: Decision,
+    done: list[str],
+    told: str,
+) -> None:
+    """Nothing but rows is left between: the second half has a loop, providers and tools of its own, as after a restart."""
+    sent.clear()
+    written.setattr(tools, "TOOLSET", Toolset([*tools.TOOLSET, send_letter]))
+    turn = await sync_to_async(asked)(cast, {})
+    clerk = [
+        calls(call("ask_tariff_expert", question="Write to Ann about the notice.")),
+        says("The expert has answered."),
+    ]
+    first = ScriptedProvider(
+        [calls(call("search_documents", query="notice")), calls(call("send_letter", to="Ann"))]
+    )
+    written.setattr(helpers, "provider_for", lambda tenant, model: first)
+    await answer(turn, lane_threads, written, clerk)
+    assert ((await sync_to_async(fresh)(turn)).run.status, sent) == ("parked", [])
+    waiting = await sync_to_async(decide)(cast, turn, decision)
+    assert (waiting.name, waiting.arguments) == ("send_letter", {"to": "Ann"})
+
+    second = ScriptedProvider([says("It is done.")])  # asked anew, it would not write at all
+    written.setattr(helpers, "provider_for", lambda tenant, model: second)
+    await answer(turn, lane_threads, written, clerk)
+    row = await sync_to_async(fresh)(turn)
+    assert (row.run.status, row.said["assistant"]) == ("completed", "The expert has answered.")
+    assert sent == done
+    (request,) = second.requests
+    last = request.messages[-1]
+    assert isinstance(last, ToolResult)
+    assert told in last.content
+    assert "30 days" in str(request.messages), "what was found before is there"
+    made, kinds = await sync_to_async(rows_of)(cast, turn)
+    assert [c.name for c in made] == ["ask_tariff_expert", "search_documents", "send_letter"]
+    assert kinds == ["helper", "helper", "helper", "turn", "turn"]
+
+
+def decide(cast: Cast, turn: Turn, decision: Decision) -> PendingDecision:
+    with tenant_scope(cast.tenant.pk):
+        row = PendingDecision.objects.select_related("run").get(run=turn.run_id, status="pending")
+        decided: PendingDecision = services.call_decide(
+            tenant=cast.tenant, actor=cast.actor("member"), run=row.run, decision_id=row.pk, decision=decision
+        )  # fmt: skip
+        return decided

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,17 +12,19 @@ from typing import Any
 
 from runs.providers import loop_model
 from runs.purse import BudgetPurse
-from toolloop.deferred import ParkCall
-from toolloop.events import RunFinished
+from toolloop.deferred import Decision, ParkCall
+from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import UserMessage
+from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 
 HELPING = "run_helping"
 """Key of ``ToolContext.data`` under which a run gives its tools a ``Helping``."""
+_STANDS = "helper"
+"""Key in the state of a parked call: how far the helper has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,14 @@ async def helper_ask(
         The helper's answer.
 
     Raises:
-        ParkCall: one of its calls waits for a decision; asked again, the helper gets the results that were there.
+        ParkCall: one of its calls waits for a decision. Its state holds what the helper has said and found, so that it
+            goes on from there: the model is not asked again, and what was decided about is what runs.
         ToolError: it gave no answer.
     """
     helping: Helping = context.data[HELPING]
-    made: dict[str, int] = {}
+    said, waits = _begun(context.decision)
+    said = said or [UserMessage(question)]
+    made = _made(said)
     toolset = Toolset([*kept, *(_passed_on(tool, context, made, limits) for tool in tools)])
     bare, profile = loop_model(provider, model)
     end: RunFinished | None = None
@@ -71,7 +77,10 @@ async def helper_ask(
         model=bare,
         profile=profile,
         system=system,
-        history=[UserMessage(question)],
+        history=list(said),
+        first_step=sum(isinstance(message, Turn) for message in said),
+        # The decision itself is for the run, which checks the call anew; the helper's own loop only makes it again.
+        decisions={waits: Decision("approve", state={})} if waits else {},
         toolset=toolset,
         limits=limits,
         options=options,
@@ -81,16 +90,44 @@ async def helper_ask(
     )
     async with aclosing(events) as stream:
         async for event in stream:
-            if isinstance(event, RunFinished):
+            if isinstance(event, TurnFinished):
+                said.append(event.turn)
+            elif isinstance(event, ToolFinished):
+                said.append(event.result)
+            elif isinstance(event, RunFinished):
                 end = event
     if end is None:
         raise RuntimeError("the loop ended without RunFinished")
     if end.status == "parked":
         waiting = end.pending[0]
-        raise ParkCall(waiting.kind, waiting.reason, waiting.state, waiting.approval)
+        stands = {"said": [message.to_json() for message in said], "waits": waiting.call.id}
+        state = {**(waiting.state or {}), _STANDS: stands}
+        raise ParkCall(waiting.kind, waiting.reason, state, waiting.approval)
     if end.status != "completed" or not end.text.strip():
         raise ToolError(f"It gave no answer: {end.error_message or end.stop}", "fatal")
     return end.text
+
+
+def _begun(decision: Decision | None) -> tuple[list[Message], str]:
+    """Return what a helper had said and found when it had to wait, and the id of its call that is decided about."""
+    state = None if decision is None else decision.state
+    stands = state.get(_STANDS) if isinstance(state, dict) else None
+    if stands is None:
+        return [], ""
+    return [message_from_json(message) for message in stands["said"]], stands["waits"]
+
+
+def _made(said: Iterable[Message]) -> dict[str, int]:
+    """Count the calls that have come back, by what they asked for."""
+    said = list(said)
+    ended = {message.call_id for message in said if isinstance(message, ToolResult)}
+    calls = (call for turn in said if isinstance(turn, Turn) for call in turn.tool_calls)
+    return dict(Counter(_key(c.name, c.arguments) for c in calls if c.id in ended))
+
+
+def _key(name: str, arguments: Mapping[str, Any] | None) -> str:
+    text = json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _passed_on(tool: Tool, context: ToolContext, made: dict[str, int], limits: Limits) -> Tool:
@@ -101,8 +138,7 @@ def _passed_on(tool: Tool, context: ToolContext, made: dict[str, int], limits: L
     """
 
     async def call(**arguments: Any) -> ToolOutput:
-        text = json.dumps([tool.name, arguments], sort_keys=True, ensure_ascii=False)
-        key = hashlib.sha256(text.encode()).hexdigest()[:12]
+        key = _key(tool.name, arguments)
         made[key] = made.get(key, 0) + 1
         result = await context.call(
             tool.name, arguments, call_id=f"{context.call_id}.{key}{made[key]}"
