@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from apps.conversations import selectors, services
 from apps.conversations.api_shapes import (
+    AskInput,
     BranchesInput,
     ConversationInput,
     ConversationOutput,
@@ -24,11 +25,11 @@ from apps.conversations.api_shapes import (
     ModelsOutput,
     RetryInput,
     RunOutput,
-    TurnInput,
     TurnOutput,
 )
+from apps.conversations.around_shapes import QueuedOutput
 from apps.conversations.assistant_selectors import assistant_models
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.openai.services import ASSISTANT, WORKSPACE
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
@@ -129,20 +130,27 @@ class TurnsView(TenantAPIView):
         rows = selectors.turn_list(actor=self.actor, conversation=conversation, all_branches=every)
         return self.paginated(rows, TurnOutput)
 
-    @extend_schema(operation_id="turns_create", tags=["conversations"], request=TurnInput, responses={201: TurnOutput})  # fmt: skip
+    @extend_schema(operation_id="turns_create", tags=["conversations"], request=AskInput, responses={201: TurnOutput, 202: QueuedOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
-        """Ask a question; the answer is written in the background, see /runs/{id}/events."""
-        values = valid(TurnInput, request.data)
-        turn = services.turn_submit(
-            tenant=self.tenant,
-            actor=self.actor,
-            conversation=Conversation(pk=pk, tenant=self.tenant),
-            text=values["text"],
-            client_id=values.get("client_id") or question_id(request),
-            model=values["model"],
-            assistant=values["assistant"],
-        )
-        return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
+        """Ask a question; the answer is written in the background, see /runs/{id}/events. Without money for it: 402."""
+        values = valid(AskInput, request.data)
+        question: dict[str, Any] = {
+            "tenant": self.tenant,
+            "actor": self.actor,
+            "conversation": Conversation(pk=pk, tenant=self.tenant),
+            "text": values["text"],
+            "client_id": values.get("client_id") or question_id(request),
+            "model": values["model"],
+            "assistant": values["assistant"],
+        }
+        if values["when_busy"] == "refuse":
+            asked = services.turn_submit(**question)
+        else:
+            queued = services.question_queue(**question)
+            if isinstance(queued, QueuedQuestion):
+                return Response(QueuedOutput(queued).data, status=status.HTTP_202_ACCEPTED)
+            asked = queued
+        return Response(turn_out(self, asked), status=status.HTTP_201_CREATED)
 
 
 class TurnView(TenantAPIView):

@@ -77,6 +77,14 @@ class TurnInput(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
+class AskInput(TurnInput):
+    when_busy = serializers.ChoiceField(
+        choices=["refuse", "queue"], default="refuse",
+        help_text="While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question that waits, "
+        "and it is asked as soon as its time has come. Sent again with the same client_id, it returns what has become of it.",
+    )  # fmt: skip
+
+
 class BranchesInput(serializers.Serializer[Any]):
     branches = serializers.ChoiceField(choices=["shown", "all"], default="shown")
 

@@ -19,6 +19,16 @@ urlpatterns = [
         around_api.ConversationSearchView.as_view(),
         name="conversations-search",
     ),
+    path(
+        "conversations/rules",
+        around_api.ConversationRulesView.as_view(),
+        name="conversations-rules",
+    ),
+    path(
+        "conversations/rules/preview",
+        around_api.ConversationRulesPreviewView.as_view(),
+        name="conversations-rules-preview",
+    ),
     path("conversations/<int:pk>", api.ConversationView.as_view(), name="conversations-detail"),
     path(_TURNS, api.TurnsView.as_view(), name="turns-list"),
     path(f"{_TURNS}/<int:turn_pk>", api.TurnView.as_view(), name="turns-detail"),

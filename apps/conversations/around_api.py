@@ -1,4 +1,4 @@
-"""REST of what stands around a conversation: drafts, waiting questions, feedback, shares, exports, search."""
+"""REST of what stands around a conversation: drafts, waiting questions, feedback, shares, exports, search, rules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations import selectors, services
-from apps.conversations.api import question_id, turn_out, valid
-from apps.conversations.api_shapes import TurnInput
+from apps.conversations.api import valid
 from apps.conversations.around_shapes import (
-    AskedOutput,
+    ConversationRulesInput,
+    ConversationRulesOutput,
     DraftInput,
     ExportFilter,
     ExportOutput,
@@ -22,8 +22,10 @@ from apps.conversations.around_shapes import (
     FeedbackInput,
     FeedbackOutput,
     FoundListOutput,
+    KeepDaysFilter,
     QueuedOutput,
     QueuedUpdate,
+    RulesPreviewOutput,
     SearchFilter,
     SharedOutput,
     ShareOutput,
@@ -31,6 +33,7 @@ from apps.conversations.around_shapes import (
 from apps.conversations.feedback import feedback_list
 from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.retention import rules_get, rules_preview, rules_set
 from apps.conversations.sharing import share_list, shared_view
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
@@ -66,32 +69,14 @@ class DraftView(_AroundView):
 class QueueView(_AroundView):
     """Questions that wait for the answer under way."""
 
-    actions = _BOTH
+    actions = {"GET": "conversation.read"}
     pagination_class = Pagination
 
     @extend_schema(operation_id="queue_list", tags=["conversations"], responses=QueuedOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
-        """List the questions that wait, the last one first; they are asked oldest first."""
+        """List the questions that wait, the last one first; they are asked oldest first. `turns_create` adds to them."""
         rows = selectors.queued_list(actor=self.actor, conversation=self.conversation(pk))
         return self.paginated(rows, QueuedOutput)
-
-    @extend_schema(operation_id="queue_add", tags=["conversations"], request=TurnInput, responses={201: AskedOutput})  # fmt: skip
-    def post(self, request: Request, pk: int) -> Response:
-        """Ask a question as soon as the answer under way has ended; at once if there is none."""
-        values = valid(TurnInput, request.data)
-        asked = services.question_queue(
-            **self.who(),
-            conversation=self.conversation(pk),
-            text=values["text"],
-            client_id=values.get("client_id") or question_id(request),
-            model=values["model"],
-        )
-        body = (
-            {"turn": turn_out(self, asked), "queued": None}
-            if isinstance(asked, Turn)
-            else {"turn": None, "queued": QueuedOutput(asked).data}
-        )
-        return Response(body, status=status.HTTP_201_CREATED)
 
 
 class QueuedView(_AroundView):
@@ -219,3 +204,35 @@ class ConversationSearchView(TenantAPIView):
         query = valid(SearchFilter, request.query_params)["q"]
         found = conversation_find(actor=self.actor, query=query)
         return Response(FoundListOutput({"results": found}).data)
+
+
+class ConversationRulesView(_AroundView):
+    """What the workspace says about all its conversations."""
+
+    actions = {"GET": "audit.read", "PUT": "retention.manage"}
+
+    @extend_schema(operation_id="conversations_rules", tags=["conversations"], responses=ConversationRulesOutput)  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """Tell how long conversations are kept, and whether a model names them."""
+        return Response(ConversationRulesOutput(rules_get(self.tenant)).data)
+
+    @extend_schema(operation_id="conversations_rules_set", tags=["conversations"], request=ConversationRulesInput, responses=ConversationRulesOutput)  # fmt: skip
+    def put(self, request: Request) -> Response:
+        """Say so. What a rule deletes is gone for good: look at `conversations_rules_preview` first."""
+        values = valid(ConversationRulesInput, request.data)
+        rules = rules_set(
+            **self.who(), days=values["keep_days"], makes_titles=values["makes_titles"]
+        )
+        return Response(ConversationRulesOutput(rules).data)
+
+
+class ConversationRulesPreviewView(_AroundView):
+    """What a rule would delete."""
+
+    actions = {"GET": "audit.read"}
+
+    @extend_schema(operation_id="conversations_rules_preview", tags=["conversations"], parameters=[KeepDaysFilter], responses=RulesPreviewOutput)  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """Tell what a rule would delete now; nothing is changed."""
+        days = valid(KeepDaysFilter, request.query_params)["keep_days"]
+        return Response(RulesPreviewOutput(rules_preview(**self.who(), days=days)).data)

@@ -1,4 +1,4 @@
-"""What the REST API of what stands around a conversation takes and gives: waiting questions, feedback, shares, search."""
+"""What the REST API of what stands around a conversation takes and gives: waiting questions, feedback, shares, search, rules."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.conversations.api_shapes import TurnOutput
 from apps.conversations.feedback import REASONS
 from apps.conversations.finding import MAX_QUERY
 from apps.conversations.models import ConversationShare, Feedback, Message
 from apps.conversations.services import MAX_TEXT
 from apps.conversations.services.feedback import MAX_COMMENT
+from runs.retention import MOST_DAYS
 
 _REASONS = sorted({code for codes in REASONS.values() for code in codes})
 
@@ -36,16 +36,6 @@ class QueuedOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "QueuedQuestion"
-
-
-class AskedOutput(serializers.Serializer[Any]):
-    """What has become of a question: a turn if it could be asked at once, else one that waits."""
-
-    turn = TurnOutput(allow_null=True)
-    queued = QueuedOutput(allow_null=True)
-
-    class Meta:
-        ref_name = "AskedOrQueued"
 
 
 class FeedbackInput(serializers.Serializer[Any]):
@@ -189,3 +179,44 @@ class ExportOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "ConversationExport"
+
+
+_NULL = "null for the server's default; 0 for ever."
+
+
+class ConversationRulesInput(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(
+        allow_null=True, min_value=0, max_value=MOST_DAYS,
+        help_text=f"Days after the last question before a conversation is deleted; {_NULL}",
+    )  # fmt: skip
+    makes_titles = serializers.BooleanField(
+        allow_null=True, default=None, help_text="Left out or null: unchanged."
+    )
+
+
+class ConversationRulesOutput(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}")  # fmt: skip
+    days = serializers.IntegerField(help_text="The rule that holds; 0 for ever.")
+    makes_titles = serializers.BooleanField(help_text="A model names each conversation after its first answer.")  # fmt: skip
+
+    class Meta:
+        ref_name = "ConversationRules"
+
+
+class KeepDaysFilter(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(
+        required=False, default=None, min_value=0, max_value=MOST_DAYS,
+        help_text="The rule to try; left out: the server's default.",
+    )  # fmt: skip
+
+
+class RulesPreviewOutput(serializers.Serializer[Any]):
+    days = serializers.IntegerField(help_text="The rule that was tried; 0 for ever.")
+    count = serializers.IntegerField(help_text="Conversations that it would delete now.")
+    users = serializers.IntegerField(help_text="Of how many people.")
+    oldest_at = serializers.DateTimeField(
+        allow_null=True, help_text="Last question in the oldest of them."
+    )
+
+    class Meta:
+        ref_name = "RulesPreview"

@@ -20,6 +20,7 @@ from apps.conversations.models import Feedback
 from apps.conversations.retention import rules_get, rules_set
 from apps.conversations.views import queue_fragment
 from basics.errors import Invalid
+from budgets.selectors import budget_notices
 from runs.retention import MOST_DAYS
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
@@ -54,6 +55,9 @@ def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     context: dict[str, Any] = {}
     if pk.isascii() and pk.isdigit() and len(pk) < 19:
         context["open"] = selectors.conversation_list(actor=request.actor).filter(pk=int(pk)).first()  # fmt: skip
+    if context.get("open") is not None:
+        assistant_id = context["open"].assistant_id
+        context["notices"] = budget_notices(actor=request.actor, assistant_id=assistant_id)
     return render(request, "conversations/_recent_news.html", context)
 
 
@@ -159,7 +163,7 @@ class RulesForm(forms.Form):
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-@allowed("tenant.manage")
+@allowed("retention.manage")
 def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Show the rules of conversations; POST sets them."""
     now = rules_get(request.tenant)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -52,18 +52,23 @@ def rules_get(tenant: Tenant) -> Rules:
     return Rules(None, True) if row is None else Rules(row.keep_days, row.makes_titles)
 
 
-def rules_set(*, tenant: Tenant, actor: Actor, days: int | None, makes_titles: bool) -> Rules:
+def rules_set(
+    *, tenant: Tenant, actor: Actor, days: int | None, makes_titles: bool | None
+) -> Rules:
     """Set a workspace's rules; days None goes back to the server's default. What is deleted is gone for good.
 
+    Args:
+        makes_titles: None leaves it as it is.
+
     Raises:
-        Denied: without the right ``tenant.manage``.
+        Denied: without the right ``retention.manage``.
         Invalid: not from 0 (for ever) to ten years.
     """
-    actor.require("tenant.manage")
-    if days is not None and not 0 <= days <= MOST_DAYS:
-        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
+    actor.require("retention.manage")
+    _checked(days)
     with transaction.atomic():
         before = rules_get(tenant)
+        makes_titles = before.makes_titles if makes_titles is None else makes_titles
         row, _ = ConversationRules.objects.update_or_create(
             tenant=tenant, defaults={"keep_days": days, "makes_titles": makes_titles}
         )
@@ -75,6 +80,46 @@ def rules_set(*, tenant: Tenant, actor: Actor, days: int | None, makes_titles: b
             },
         )  # fmt: skip
     return Rules(days, makes_titles)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a rule would delete now.
+
+    Attributes:
+        days: the rule, 0 for none.
+        count: conversations.
+        users: whose they are, how many people.
+        oldest_at: when in the oldest of them the last question was asked; None without any.
+    """
+
+    days: int
+    count: int
+    users: int
+    oldest_at: datetime.datetime | None
+
+
+def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
+    """Tell what would be deleted by a rule of so many days, None for the server's default; nothing is changed.
+
+    Raises:
+        Denied: without the right ``audit.read``.
+        Invalid: as ``rules_set``.
+    """
+    actor.require("audit.read")
+    _checked(days)
+    days = int(settings.CONVERSATION_DAYS) if days is None else days
+    if not days:
+        return Preview(0, 0, 0, None)
+    found = _due(tenant, _before(days)).aggregate(
+        count=Count("pk"), users=Count("user_id", distinct=True), oldest_at=Min("updated_at")
+    )
+    return Preview(days, **found)
+
+
+def _checked(days: int | None) -> None:
+    if days is not None and not 0 <= days <= MOST_DAYS:
+        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
 
 
 def conversations_sweep() -> int:
@@ -98,12 +143,22 @@ def conversations_expire() -> int:
 
 
 def _expire(tenant: Tenant, days: int) -> int:
-    before = timezone.now() - datetime.timedelta(days=days)
-    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
+    before = _before(days)
     with tenant_scope(tenant.pk):
-        old = Conversation.objects.filter(~Exists(active), tenant=tenant, updated_at__lt=before)
-        pks = list(old.order_by("updated_at").values_list("pk", flat=True)[:BATCH])
-        return sum(_delete(tenant, pk, before) for pk in pks)
+        old = _due(tenant, before).order_by("updated_at")
+        return sum(
+            _delete(tenant, pk, before) for pk in list(old.values_list("pk", flat=True)[:BATCH])
+        )
+
+
+def _before(days: int) -> datetime.datetime:
+    return timezone.now() - datetime.timedelta(days=days)
+
+
+def _due(tenant: Tenant, before: datetime.datetime) -> QuerySet[Conversation]:
+    """Return the conversations in which nobody has asked since, and nothing is under way."""
+    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
+    return Conversation.objects.filter(~Exists(active), tenant=tenant, updated_at__lt=before)
 
 
 def _delete(tenant: Tenant, pk: int, before: datetime.datetime) -> int:

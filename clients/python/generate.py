@@ -161,19 +161,22 @@ def _named(schema: Mapping[str, Any]) -> str:
 
 def _answer(operation: Mapping[str, Any]) -> tuple[str, bool, bool]:
     """Return the type of an answer, whether it is a stream of events, and whether it is a file."""
-    for status, response in sorted(operation["responses"].items()):
-        if not status.startswith("2"):
-            continue
-        content = response.get("content", {})
-        if "application/json" in content:  # an answer that can also be streamed is given whole
-            schema = content["application/json"]["schema"]
-            if schema.get("type") == "array":
-                return f"list[{_named(schema['items'])}]", False, False
-            return _named(schema), False, False
-        if "text/event-stream" in content:
-            return "Iterator[Event]", True, False
-        return ("bytes", False, True) if content else ("None", False, False)
-    raise SystemExit(f"{operation['operationId']} has no answer")
+    kinds = [_answer_of(r) for s, r in sorted(operation["responses"].items()) if s.startswith("2")]
+    if not kinds:
+        raise SystemExit(f"{operation['operationId']} has no answer")
+    return " | ".join(dict.fromkeys(kind for kind, _, _ in kinds)), *kinds[0][1:]
+
+
+def _answer_of(response: Mapping[str, Any]) -> tuple[str, bool, bool]:
+    content = response.get("content", {})
+    if "application/json" in content:  # an answer that can also be streamed is given whole
+        schema = content["application/json"]["schema"]
+        if schema.get("type") == "array":
+            return f"list[{_named(schema['items'])}]", False, False
+        return _named(schema), False, False
+    if "text/event-stream" in content:
+        return "Iterator[Event]", True, False
+    return ("bytes", False, True) if content else ("None", False, False)
 
 
 def _body(operation: Mapping[str, Any], positional: list[str]) -> tuple[bool, list[str]]:

@@ -17,11 +17,12 @@ _RESERVE = """
 SELECT r.*, set_config('synchronous_commit', 'off', true)
 FROM budget_reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) r
 """
+# Rows of a new period are made by the function and seen by the next statement only.
 _SPENT = """
-SELECT b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd
+SELECT own.is_new, b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd
 FROM budget_spends(%s, %s, %s, %s, %s) AS own
-JOIN budgets_budgetspend s ON s.id = own.spend_id JOIN budgets_budget b ON b.id = s.budget_id
-WHERE s.spent_usd >= b.amount_usd * 0.99 ORDER BY b.id LIMIT 1
+LEFT JOIN budgets_budgetspend s ON s.id = own.spend_id LEFT JOIN budgets_budget b ON b.id = s.budget_id
+WHERE own.is_new OR s.spent_usd >= b.amount_usd * 0.99 ORDER BY own.is_new DESC, b.id LIMIT 1
 """
 _OF = {
     "tenant": "The workspace's budget",
@@ -106,19 +107,21 @@ class Refusal:
         whose = budget_named(self.kind, self.amount_usd, self.period, self.starts_at)
         if self.why == "held":
             return f"What is left of {whose[0].lower()}{whose[1:]} is held for answers under way. Try again in a minute."
-        raised = "" if self.kind == "job" else " An owner can raise it under Settings > Budgets."
+        raised = way_out(self.kind, self.period, self.starts_at)
         if self.left_usd > self.amount_usd / 20:
             return f"{whose} has {dollars(self.left_usd)} left, which is not enough for this request.{raised}"
         return f"{whose} is used up.{raised}"
 
     @property
     def data(self) -> dict[str, object]:
-        """Return the same for programs."""
+        """Return the same for programs; ``resets_at`` is None where the budget never begins anew."""
+        resets_at = budget_resets(self.period, self.starts_at)
         return {
             "why": self.why,
             "kind": self.kind,
             "period": self.period,
             "amount_usd": None if self.amount_usd is None else str(self.amount_usd),
+            "resets_at": None if resets_at is None else resets_at.isoformat(),
             "left_usd": None if self.left_usd is None else str(max(self.left_usd, Decimal(0))),
         }
 
@@ -165,19 +168,20 @@ def budget_reserve(payer: Payer, asked: Asked, *, run_id: int | None = None) -> 
 
 
 def budget_require(payer: Payer) -> None:
-    """Refuse what would begin although nothing is left for it; one statement, reserves nothing.
+    """Refuse what would begin although nothing is left for it; one statement (two in a new period), reserves nothing.
 
     Raises:
         BudgetExceeded: a budget is spent to the last hundredth.
     """
+    whose = [payer.tenant_id, payer.user_id, payer.api_key_id, payer.assistant_id, payer.job_id]
     with connection.cursor() as cursor:
-        cursor.execute(
-            _SPENT,
-            [payer.tenant_id, payer.user_id, payer.api_key_id, payer.assistant_id, payer.job_id],
-        )
+        cursor.execute(_SPENT, whose)
         row = cursor.fetchone()
+        if row is not None and row[0]:
+            cursor.execute(_SPENT, whose)
+            row = cursor.fetchone()
     if row is not None:
-        raise BudgetExceeded(Refusal("spent", *row))
+        raise BudgetExceeded(Refusal("spent", *row[1:]))
 
 
 def holds_release(*holds: int) -> None:
@@ -196,6 +200,24 @@ def budget_named(
 ) -> str:
     """Name a budget in a sentence: ``The workspace's budget of $20 for November``."""
     return f"{_OF[kind]} of {dollars(amount_usd)}{_during(period, starts_at)}"
+
+
+def budget_resets(period: str, starts_at: datetime.datetime | None) -> datetime.datetime | None:
+    """Return when the period after this one begins, in UTC; None for one that never ends."""
+    if starts_at is None or period not in ("day", "month"):
+        return None
+    begun = starts_at.astimezone(datetime.UTC)
+    later = begun + datetime.timedelta(days=1 if period == "day" else 31)
+    return later if period == "day" else later.replace(day=1)
+
+
+def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> str:
+    """Return, with a blank before it, when a budget begins anew and who can raise it; "" for that of a job."""
+    if kind == "job":
+        return ""
+    anew = budget_resets(period, starts_at)
+    when = "" if anew is None else f" It begins anew on {anew.day} {anew:%B} (UTC)."
+    return f"{when} An owner can raise it under Settings > Budgets."
 
 
 def dollars(amount: Decimal) -> str:

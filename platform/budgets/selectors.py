@@ -6,10 +6,11 @@ import datetime
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import F, Q, Value
+from django.db.models import F, Q
 from django.utils import timezone
 
-from budgets.ledger import budget_named, dollars
+from budgets.assistants import assistant_names
+from budgets.ledger import budget_named, dollars, way_out
 from budgets.models import Budget, BudgetHold, BudgetRules, BudgetSpend
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
@@ -89,24 +90,47 @@ def budget_get(*, actor: Actor, pk: int) -> BudgetShown | None:
     return found[0] if found else None
 
 
-def budget_notices(*, actor: Actor) -> list[str]:
-    """Return sentences about budgets from 80 % on: the actor's own, and the workspace's for who may read budgets."""
-    mine = Q(budget__kind="member", subject_id=actor.user_id)
-    if actor.can("audit.read"):
-        mine |= Q(budget__kind="tenant")
-    rows = BudgetSpend.objects.visible_to(actor).filter(mine).select_related("budget")
-    late = rows.filter(spent_usd__gte=F("budget__amount_usd") * Value(Decimal("0.8")))
+@dataclass(frozen=True, slots=True)
+class BudgetNotice:
+    """A budget of which 80 % or more is spent, in words for those whom it stops."""
+
+    text: str
+    is_over: bool
+
+
+def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[BudgetNotice]:
+    """Return what to say about the budgets that the actor's questions count in, from 80 % on; one query.
+
+    The workspace's is told to all of its members: it stops each of them, and the refusal names it.
+
+    Args:
+        assistant_id: who answers, to tell of that assistant's budget as well.
+    """
+    mine = Q(budget__kind="tenant") | Q(budget__kind="member", subject_id=actor.user_id)
+    if assistant_id is not None:
+        mine |= Q(budget__kind="assistant", subject_id=assistant_id)
     now = timezone.now()
+    present = Q(budget__period="total")
+    for period in ("day", "month"):
+        present |= Q(budget__period=period, starts_at=period_begun(period, now))
+    rows = BudgetSpend.objects.visible_to(actor).filter(mine, present).select_related("budget")
+    # One that names somebody goes before that of each, as in the ledger.
+    counted = {
+        (row.budget.kind, row.budget.period): row
+        for row in rows.order_by(F("budget__subject_id").asc(nulls_first=True), "pk")
+    }
     notices = []
-    for row in late.order_by("pk"):
+    for row in sorted(counted.values(), key=lambda row: row.pk):
         budget = row.budget
-        if row.starts_at != (period_begun(budget.period, now) or row.starts_at):
+        if row.spent_usd * 10 < budget.amount_usd * 8:
             continue
         named = budget_named(budget.kind, budget.amount_usd, budget.period, row.starts_at)
-        if row.spent_usd >= budget.amount_usd:
-            notices.append(f"{named} is used up.")
+        is_over = row.spent_usd >= budget.amount_usd
+        if is_over:
+            text = f"{named} is used up.{way_out(budget.kind, budget.period, row.starts_at)}"
         else:
-            notices.append(f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)} % spent.")
+            text = f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)} % spent."
+        notices.append(BudgetNotice(text, is_over))
     return notices
 
 
@@ -166,12 +190,16 @@ def _names(
     members = User.objects.filter(pk__in=people, memberships__tenant_id=actor.tenant_id)
     person = {user.pk: str(user) for user in members} if people else {}
     named = dict(ApiKey.objects.visible_to(actor).filter(pk__in=keys).values_list("pk", "name")) if keys else {}  # fmt: skip
+    asked = {pk for kind, pk in wanted if kind == "assistant"}
+    answering = dict(assistant_names(actor, asked)) if asked else {}
     found = {}
     for kind, pk in wanted:
         if kind == "member":
             found[kind, pk] = person.get(pk, "Somebody who has left")
         elif kind == "key":
             found[kind, pk] = f"The key “{named.get(pk, pk)}”"
+        elif kind == "assistant":
+            found[kind, pk] = f"The assistant “{answering.get(pk, pk)}”"
         else:
             found[kind, pk] = f"{kind.capitalize()} {pk}"
     return found

@@ -10,6 +10,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 
 from basics.errors import Invalid, Missing
+from budgets.assistants import assistant_names
 from budgets.ledger import dollars
 from budgets.models import Budget, BudgetHold, BudgetKind, BudgetPeriod, BudgetRules, BudgetSpend
 from jobs.models import Job
@@ -45,14 +46,14 @@ def budget_set(
     Raises:
         Denied: without the right ``budget.manage``.
         Invalid: a value cannot be used.
-        Missing: no such member or key.
+        Missing: no such member, key or assistant.
     """
     actor.require("budget.manage")
     if kind not in BudgetKind.values or kind == _JOB_KIND:
         known = ", ".join(value for value in BudgetKind.values if value != _JOB_KIND)
         raise _invalid("kind", f"Use one of {known}.")
     with tenant_scope(tenant.pk):
-        _subject_check(tenant, kind, subject_id)
+        _subject_check(tenant, actor, kind, subject_id)
         return _set(tenant, actor, kind, amount_usd, period, subject_id)
 
 
@@ -147,7 +148,7 @@ def _tell(row: BudgetSpend) -> int:
     return 1
 
 
-def _subject_check(tenant: Tenant, kind: str, subject_id: int | None) -> None:
+def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | None) -> None:
     if subject_id is None:
         return
     if kind == BudgetKind.TENANT:
@@ -157,6 +158,8 @@ def _subject_check(tenant: Tenant, kind: str, subject_id: int | None) -> None:
             raise Missing("member")
     elif kind == BudgetKind.KEY and not ApiKey.objects.filter(tenant=tenant, pk=subject_id).exists():  # fmt: skip
         raise Missing("key")
+    elif kind == BudgetKind.ASSISTANT and not assistant_names(actor, [subject_id]):
+        raise Missing("assistant")
 
 
 def _set(

@@ -53,10 +53,10 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
     """Set a workspace's own rule, or with None go back to the operator's default. What is removed is gone for good.
 
     Raises:
-        Denied: without the right ``tenant.manage``.
+        Denied: without the right ``retention.manage``.
         Invalid: not from 0 (for ever) to ten years.
     """
-    actor.require("tenant.manage")
+    actor.require("retention.manage")
     if days is not None and not 0 <= days <= MOST_DAYS:
         raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "days"})
     with transaction.atomic():

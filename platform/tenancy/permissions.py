@@ -38,7 +38,7 @@ _ADMIN = _MEMBER | {
     "tool.manage",
     "webhook.manage",
 }
-_OWNER = _ADMIN | {"tenant.manage", "budget.manage", "admin.site"}
+_OWNER = _ADMIN | {"tenant.manage", "budget.manage", "retention.manage", "admin.site"}
 
 ROLE_ACTIONS: dict[str, frozenset[str]] = {
     VIEWER: _VIEWER,
@@ -64,9 +64,10 @@ KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect"}) | {
     "webhook.manage",
     "dataset.delete",
     "budget.manage",
+    "retention.manage",
 }
-# Such a key can give itself every tool, or all the money. ``noun.*`` does not mean it: who makes one says so.
-_BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage"})
+# Such a key can give itself every tool, or all the money, or have what people said deleted. ``noun.*`` does not mean it: who makes one says so.
+_BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage", "retention.manage"})
 
 
 # What a connected application may be given, in the words in which its person is asked. It is all that the MCP server asks for.

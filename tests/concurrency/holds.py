@@ -1,4 +1,4 @@
-"""Hold the ingestion of a document, or a tool call, open in the middle, for as long as a marker file exists.
+"""Hold the ingestion of a document, a tool call, or a question that waits, open in the middle, for as long as a marker file exists.
 
 The worker's side (``install``, run by the test-only app) wraps functions of the pipeline; nothing in the product knows
 of it. The test's side is ``Holds``. Every point lies where a crash hurts most: after the stage's work, before its commit.
@@ -31,6 +31,10 @@ MODEL_POINTS = {
     "swap": "vectors of the space beside the live one are made and not written",
 }
 TOOL = "tool"  # in a call of ``send_notice`` or ``look_up``, which only these tests have
+QUEUED_POINTS = {
+    "queue": "the answer before it has ended, nobody has looked at the question that waits",
+    "asked": "the question that waited is a turn, its job has not ended",
+}
 IMPORT = "import"  # a file of this name is written and not committed; by the import's id
 HELD_FILE = "held.md"
 NOTICES = "notices"
@@ -46,7 +50,8 @@ class Holds:
 
     def arm(self, point: str, document: int) -> None:
         """Hold the document's ingestion (or the call about this number) at the point from now on, in every attempt."""
-        assert point in POINTS or point in MODEL_POINTS or point in (TOOL, IMPORT)
+        known = {**POINTS, **MODEL_POINTS, **QUEUED_POINTS}
+        assert point in known or point in (TOOL, IMPORT)
         self._marker(point, document).touch()
 
     def reached(self, point: str, document: int, seconds: float = 90) -> int:
@@ -82,6 +87,7 @@ def install() -> None:
     if FOLDER not in os.environ:
         return
     from apps.collections import files, pipeline, services, summaries_model, terms
+    from apps.conversations import services as conversation_services
     from apps.conversations import tools
 
     tools.TOOLSET = Toolset([*tools.TOOLSET, send_notice, look_up])
@@ -95,6 +101,7 @@ def install() -> None:
     _wrap(summaries_model, "points_update", _after("model"))
     _wrap(terms, "document_index", _after("index"))
     _wrap(services, "document_put", _bringing)
+    _wrap(conversation_services, "queued_next", _asking)
 
 
 @tool(side_effects=True, blocking=True)
@@ -181,6 +188,16 @@ def _bringing(inner: Callable[..., Any]) -> Callable[..., Any]:
         batch = kwargs.get("batch")
         if batch is not None and path.endswith(HELD_FILE):
             _hold(IMPORT, batch.pk)
+        return result
+
+    return call
+
+
+def _asking(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, conversation_pk: int, **kwargs: Any) -> Any:
+        _hold("queue", conversation_pk)
+        result = inner(*args, conversation_pk=conversation_pk, **kwargs)
+        _hold("asked", conversation_pk)
         return result
 
     return call

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import uuid
 
-from apps.conversations.models import Message, Turn
+from apps.conversations.models import Message, QueuedQuestion, Turn
 from apps.conversations.services import JOB_KIND
 from jobs.models import Job
 from runs.models import Run, RunEvent, RunStatus, ToolCall
@@ -134,3 +135,52 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     for after in (0, 5, len(stored) - 1):
         answered = rest.get(f"/api/v1/runs/{writing.run_id}/events?after={after}")
         assert _streamed(answered.text) == stored[after:]
+
+
+def test_question_that_waits_is_neither_lost_nor_sent_twice_when_its_worker_is_killed(
+    site: Site, cast: Cast
+) -> None:
+    """Killed between the end of an answer and the start of the next turn: before that is written, and right after it."""
+    rest = Rest(site.stack.port, make_key(cast))
+    points = {"queue": 601, "asked": 602}
+    turns: dict[str, Turn] = {}
+    for point, number in points.items():
+        site.holds.arm(TOOL, number)
+        turns[point] = _ask(cast, rest, LOOKING_UP, f"Look up {number}")
+        site.holds.arm(point, turns[point].conversation_id)
+    for point, number in points.items():
+        site.holds.reached(TOOL, number)
+        path = f"/api/v1/conversations/{turns[point].conversation_id}/turns"
+        question = {"text": f"Now look up {number + 10}", "client_id": str(uuid.uuid4())}
+        assert rest.post(path, question).status == 409
+        waits = rest.post(path, {**question, "when_busy": "queue"})
+        assert waits.status == 202, waits
+        assert rest.post(path, {**question, "when_busy": "queue"}).json["id"] == waits.json["id"]
+    for number in points.values():
+        site.holds.release(TOOL, number)
+    pids = {site.holds.reached(point, turn.conversation_id) for point, turn in turns.items()}
+    with tenant_scope(cast.tenant.pk):
+        assert Turn.objects.filter(conversation=turns["queue"].conversation_id).count() == 1
+        assert Turn.objects.filter(conversation=turns["asked"].conversation_id).count() == 2
+    for pid in pids:
+        kill_hard(pid)
+    for point, turn in turns.items():
+        site.holds.release(point, turn.conversation_id)
+
+    def answered() -> bool:
+        with tenant_scope(cast.tenant.pk):
+            return Run.objects.filter(status=RunStatus.COMPLETED).count() == 4
+
+    wait_for(answered, 60, "both questions to be answered")
+    assert_nothing_runs(cast.tenant)
+    for point, number in points.items():
+        with tenant_scope(cast.tenant.pk):
+            asked = Turn.objects.filter(conversation=turns[point].conversation_id)
+            said = Message.objects.filter(turn__in=asked, author=Message.Author.USER)
+            assert list(said.order_by("turn__index").values_list("text", flat=True)) == [
+                f"Look up {number}",
+                f"Now look up {number + 10}",
+            ]
+        assert f"looked {number + 10}" in site.holds.notices()
+    with tenant_scope(cast.tenant.pk):
+        assert not QueuedQuestion.objects.exists()

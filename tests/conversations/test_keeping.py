@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from apps.conversations import retention, selectors, services
@@ -19,6 +20,7 @@ from runs.models import Run, RunStatus, UsageRecord
 from runs.services import Completion
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
+from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import ask, fresh
 from tests.conversations.test_branches import act, end, loaded
@@ -184,3 +186,39 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(
         assert not Message.objects.filter(text="Old?").exists()
         assert UsageRecord.objects.filter(run_id=old.run_id).count() == 1
         assert AuditEvent.objects.filter(action="conversation.expire").count() == 1
+
+
+def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> None:
+    settings.CONVERSATION_DAYS = 0
+    old, other, active = end(ask(cast, "Old?"), "1."), end(ask(cast, "Old?", role="owner"), "1."), ask(cast)  # fmt: skip
+    new = end(ask(cast), "2.")
+    long_ago = timezone.now() - datetime.timedelta(days=31)
+    with tenant_scope(cast.tenant.pk):
+        Conversation.objects.exclude(pk=new.conversation_id).update(updated_at=long_ago)
+        scopes = ["conversation.*", "retention.*", "audit.read"]
+        with pytest.raises(Invalid):  # what deletes is named in full
+            api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)
+        scopes[1] = "retention.manage"
+        _, key = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)  # fmt: skip
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    rules, preview = "/api/v1/conversations/rules", "/api/v1/conversations/rules/preview"
+    assert client.get(rules).json() == {"keep_days": None, "days": 0, "makes_titles": True}
+    assert client.get(preview).json()["count"] == 0
+    told = client.get(preview, {"keep_days": 30}).json()
+    assert (told["days"], told["count"], told["users"]) == (30, 2, 2)
+    assert told["oldest_at"].startswith(long_ago.strftime("%Y-%m-%dT%H:%M"))
+    assert client.get(preview, {"keep_days": 32}).json()["count"] == 0
+    for wrong in (-1, 3651, "soon"):
+        assert client.get(preview, {"keep_days": wrong}).status_code == 400
+        put = client.put(rules, {"keep_days": wrong}, content_type="application/json")
+        assert put.status_code == 400
+    assert client.put(rules, {}, content_type="application/json").status_code == 400
+    put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")  # fmt: skip
+    assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False}
+    put = client.put(rules, {"keep_days": 30}, content_type="application/json")
+    assert put.json()["makes_titles"] is False
+    assert retention.conversations_expire() == told["count"]
+    with tenant_scope(cast.tenant.pk):
+        left = set(Conversation.objects.values_list("pk", flat=True))
+        assert left == {active.conversation_id, new.conversation_id}
+        assert left.isdisjoint({old.conversation_id, other.conversation_id})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.test import Client
 
 from apps.conversations import selectors, services
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
@@ -19,6 +20,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.conversations.test_branches import said
+from tests.conversations.test_views import key_headers
 from toolloop.providers.scripted import says
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,6 +71,36 @@ async def test_waiting_questions_are_asked_in_their_order_after_the_answer(
     assert await sync_to_async(said)(second) == ["One?", "1.", "Two?"]
     assert await sync_to_async(waiting)(cast, first) == ["Three?"]
     assert (await sync_to_async(queue)(cast, first, "Two?", ident)).pk == second.pk
+
+
+def test_rest_queues_when_it_is_told_to(cast: Cast) -> None:
+    client = Client(headers=key_headers(cast, "member"))
+    first = ask(cast, "One?", role="owner")  # whom the key acts for
+    path = f"/api/v1/conversations/{first.conversation_id}/turns"
+
+    def post(**body: Any) -> Any:
+        return client.post(path, {"text": "Two?", **body}, content_type="application/json")
+
+    assert post().json()["code"] == post(when_busy="refuse").json()["code"] == "conversation_busy"
+    assert post(when_busy="later").status_code == 400
+    ident = str(uuid.uuid4())
+    waits = post(when_busy="queue", client_id=ident)
+    assert (waits.status_code, waits.json()["text"], waits.json()["problem"]) == (202, "Two?", "")
+    assert post(when_busy="queue", client_id=ident).json()["id"] == waits.json()["id"]
+    named = post(when_busy="queue", assistant="")
+    assert (named.status_code, named.json()["code"]) == (409, "conversation_busy")
+    assert "Leave the assistant out" in named.json()["message"]
+    listed = client.get(f"/api/v1/conversations/{first.conversation_id}/queue").json()["results"]
+    assert [row["id"] for row in listed] == [waits.json()["id"]]
+    with tenant_scope(cast.tenant.pk):
+        Turn.objects.filter(pk=first.pk).update(is_active=False)
+    second = next_asked(cast, first)
+    assert second is not None
+    again = post(when_busy="queue", client_id=ident)
+    assert (again.status_code, again.json()["id"]) == (201, second.pk)
+    with tenant_scope(cast.tenant.pk):
+        Turn.objects.filter(pk=second.pk).update(is_active=False)
+    assert post(when_busy="queue", assistant="").status_code == 201
 
 
 async def test_stopping_and_parking_decide_when_it_is_asked(cast: Cast) -> None:

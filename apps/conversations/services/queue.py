@@ -34,14 +34,16 @@ def question_queue(
     text: str,
     client_id: uuid.UUID,
     model: str = "",
+    assistant: str | None = None,
 ) -> Turn | QueuedQuestion:
     """Ask a question as soon as the answer under way has ended, and those that wait before it; at once if none is.
 
     Args:
         client_id, model: as for ``turn_submit``; sent again, it returns what the question has become.
+        assistant: as for ``turn_submit``, for a question that need not wait.
 
     Raises:
-        Conflict: ``queue_full``.
+        Conflict: ``queue_full``; ``conversation_busy``, it would have to wait and names an assistant.
         Invalid, Missing: as ``turn_submit``.
     """
     actor.require("conversation.write")
@@ -55,8 +57,14 @@ def question_queue(
         is_asked = row.turns.filter(client_id=client_id).exists()
         if is_asked or (not count and not row.turns.filter(is_active=True).exists()):
             return turn_submit(
-                tenant=tenant, actor=actor, conversation=row, text=text, client_id=client_id, model=model
+                tenant=tenant, actor=actor, conversation=row, text=text, client_id=client_id, model=model,
+                assistant=assistant,
             )  # fmt: skip
+        if assistant is not None:
+            raise Conflict(
+                "conversation_busy",
+                "A question that waits is answered by whoever answers in the conversation then. Leave the assistant out, or wait.",
+            )
         if count >= MOST_QUEUED:
             raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")
         queued = QueuedQuestion.objects.create(

@@ -17,7 +17,7 @@ from web.requests import TenantRequest, allowed
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-@allowed("tenant.manage")
+@allowed("retention.manage")
 def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Show the rule; POST sets it, and an empty field goes back to the server's default."""
     own = retention_own(request.tenant)

@@ -415,17 +415,13 @@ class Groundwork(Transport):
         return cast("models.ConversationExport", self._call("GET", f"/api/v1/conversations/{id}/export", query={"form": form}))
 
     def queue_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedQueuedQuestionList:
-        """List the questions that wait, the last one first; they are asked oldest first. cursor: The pagination
-        cursor value. page_size: Number of results to return per page."""
+        """List the questions that wait, the last one first; they are asked oldest first. `turns_create` adds to
+        them. cursor: The pagination cursor value. page_size: Number of results to return per page."""
         return cast("models.PaginatedQueuedQuestionList", self._call("GET", f"/api/v1/conversations/{id}/queue", query={"cursor": cursor, "page_size": page_size}))
 
     def queue_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.QueuedQuestion]:
         """Go through all rows of ``queue_list``, page by page."""
         return self._every(lambda cursor: self.queue_list(id, page_size=page_size, cursor=cursor))
-
-    def queue_add(self, id: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.AskedOrQueued:
-        """Ask a question as soon as the answer under way has ended; at once if there is none."""
-        return cast("models.AskedOrQueued", self._call("POST", f"/api/v1/conversations/{id}/queue", body=body, idempotency_key=idempotency_key))
 
     def queue_update(self, id: int, queued_pk: int, body: models.PatchedQueuedUpdateRequest | None = None, *, idempotency_key: str | None = None) -> models.QueuedQuestion:
         """Change a question that waits."""
@@ -462,9 +458,10 @@ class Groundwork(Transport):
         """Go through all rows of ``turns_list``, page by page."""
         return self._every(lambda cursor: self.turns_list(id, branches=branches, page_size=page_size, cursor=cursor))
 
-    def turns_create(self, id: int, body: models.TurnInputRequest, *, idempotency_key: str | None = None) -> models.Turn:
-        """Ask a question; the answer is written in the background, see /runs/{id}/events."""
-        return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns", body=body, idempotency_key=idempotency_key))
+    def turns_create(self, id: int, body: models.AskInputRequest, *, idempotency_key: str | None = None) -> models.Turn | models.QueuedQuestion:
+        """Ask a question; the answer is written in the background, see /runs/{id}/events. Without money for it:
+        402."""
+        return cast("models.Turn | models.QueuedQuestion", self._call("POST", f"/api/v1/conversations/{id}/turns", body=body, idempotency_key=idempotency_key))
 
     def turns_get(self, id: int, turn_pk: int) -> models.Turn:
         """Return a turn."""
@@ -502,6 +499,19 @@ class Groundwork(Transport):
     def turns_retry(self, id: int, turn_pk: int, body: models.RetryInputRequest | None = None, *, idempotency_key: str | None = None) -> models.Turn:
         """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
         return cast("models.Turn", self._call("POST", f"/api/v1/conversations/{id}/turns/{turn_pk}/retry", body=body or {}, idempotency_key=idempotency_key))
+
+    def conversations_rules(self) -> models.ConversationRules:
+        """Tell how long conversations are kept, and whether a model names them."""
+        return cast("models.ConversationRules", self._call("GET", "/api/v1/conversations/rules"))
+
+    def conversations_rules_set(self, body: models.ConversationRulesInputRequest, *, idempotency_key: str | None = None) -> models.ConversationRules:
+        """Say so. What a rule deletes is gone for good: look at `conversations_rules_preview` first."""
+        return cast("models.ConversationRules", self._call("PUT", "/api/v1/conversations/rules", body=body, idempotency_key=idempotency_key))
+
+    def conversations_rules_preview(self, *, keep_days: int | None = None) -> models.RulesPreview:
+        """Tell what a rule would delete now; nothing is changed. keep_days: The rule to try; left out: the server's
+        default."""
+        return cast("models.RulesPreview", self._call("GET", "/api/v1/conversations/rules/preview", query={"keep_days": keep_days}))
 
     def conversations_search(self, *, q: str) -> models.FoundConversations:
         """Search one's own conversations: titles, questions and answers. The 30 last used are given. q: Words; each

@@ -112,10 +112,19 @@ class ArmOutput(TypedDict):
     """See apps.evaluations.targets."""
 
 
-class AskedOrQueued(TypedDict):
-    """What has become of a question: a turn if it could be asked at once, else one that waits."""
-    turn: Turn | None
-    queued: QueuedQuestion | None
+class AskInputRequest(TypedDict):
+    text: str
+    """The question."""
+    client_id: NotRequired[str]
+    """Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn
+    that exists."""
+    model: NotRequired[str]
+    assistant: NotRequired[str | None]
+    """Slug of who answers from now on, empty for the model alone; null or left out changes nothing."""
+    when_busy: NotRequired[WhenBusyEnum]
+    """While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question
+    that waits, and it is asked as soon as its time has come. Sent again with the same client_id, it returns what
+    has become of it.  * `refuse` - refuse * `queue` - queue"""
 
 
 class Assistant(TypedDict):
@@ -635,6 +644,22 @@ class ConversationInputRequest(TypedDict):
     """Slug of the assistant that answers; empty for the model alone."""
     assistant_version: NotRequired[int | None]
     """Number of a version to try in place of the published one; needs the right assistant.write."""
+
+
+class ConversationRules(TypedDict):
+    keep_days: int | None
+    """The workspace's own rule; null for the server's default; 0 for ever."""
+    days: int
+    """The rule that holds; 0 for ever."""
+    makes_titles: bool
+    """A model names each conversation after its first answer."""
+
+
+class ConversationRulesInputRequest(TypedDict):
+    keep_days: int | None
+    """Days after the last question before a conversation is deleted; null for the server's default; 0 for ever."""
+    makes_titles: NotRequired[bool | None]
+    """Left out or null: unchanged."""
 
 
 class Count(TypedDict):
@@ -2173,6 +2198,17 @@ class RowChangeOutput(TypedDict):
     change: float
 
 
+class RulesPreview(TypedDict):
+    days: int
+    """The rule that was tried; 0 for ever."""
+    count: int
+    """Conversations that it would delete now."""
+    users: int
+    """Of how many people."""
+    oldest_at: str | None
+    """Last question in the oldest of them."""
+
+
 class Run(TypedDict):
     id: int
     kind: str
@@ -3087,3 +3123,5 @@ class WebhookInputRequest(TypedDict):
     """http(s), on a public host."""
     events: list[EventsEnum]
     description: NotRequired[str]
+
+WhenBusyEnum: TypeAlias = "Literal['refuse', 'queue']"

@@ -201,6 +201,7 @@ class Transport:
             again = response.status_code in _AGAIN or (
                 response.status_code == 409 and wait is not None
             )
+            again = again and response.headers.get("x-should-retry") != "false"
             if is_last or not again or (wait or 0) > self._max_wait_s:
                 raise _error(response)
             time.sleep(pause if wait is None else wait)
