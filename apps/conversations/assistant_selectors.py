@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -48,6 +48,13 @@ def assistant_shown(*, actor: Actor, pk: int) -> Assistant:
     """Return an assistant as ``assistant_list`` gives it. Raises Denied, Missing."""
     archived = assistant_get(actor=actor, pk=pk).archived_at is not None
     return assistant_list(actor=actor, archived=archived).get(pk=pk)
+
+
+def assistant_names(actor: Actor, pks: Collection[int] | None) -> list[tuple[int, str]]:
+    """Return (id, name) of assistants by name: of these, archived ones among them, or with None of all that are not."""
+    rows = Assistant.objects.visible_to(actor)
+    rows = rows.filter(archived_at=None) if pks is None else rows.filter(pk__in=pks)
+    return list(rows.order_by("name", "pk").values_list("pk", "name"))
 
 
 def assistant_choices(*, actor: Actor) -> QuerySet[Assistant]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from django.conf import settings
-from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.page_views import has_images
@@ -34,6 +34,7 @@ from runs.selectors import (
     tool_calls_prefetch,
     transcript_read,
 )
+from runs.usage import conversation_cost
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.providers.registry import ModelInfo
@@ -72,7 +73,8 @@ def live_state(row: Any) -> str:
 def conversation_get(*, actor: Actor, pk: int) -> Conversation:
     """Return one of the actor's conversations. Raises Missing."""
     actor.require("conversation.read")
-    found = Conversation.objects.visible_to(actor).filter(pk=pk).first()
+    rows = Conversation.objects.visible_to(actor).select_related("assistant", "pinned_version")
+    found = rows.filter(pk=pk).first()
     if found is None:
         raise Missing("conversation")
     return found
@@ -154,16 +156,18 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
 
 
 def cost_of(*, actor: Actor, conversation: Conversation) -> Decimal | None:
-    """Return what the answers of a conversation have cost in USD, all branches; None where no price is known.
+    """Return what a conversation of ``conversation_get`` has cost in USD; None where no price is known.
 
-    A fork does not count the answers it has taken over: they were paid for where they were asked.
+    All branches, its title and answers that were asked for again count. A fork does not count the answers it has taken
+    over: they were paid for where they were asked.
     """
     actor.require("conversation.read")
-    rows = Turn.objects.visible_to(actor).filter(
-        conversation=conversation, run__request__conversation=conversation.pk
+    return conversation_cost(
+        tenant_id=conversation.tenant_id,
+        user_id=conversation.user_id,
+        conversation=conversation.pk,
+        since=conversation.created_at,
     )
-    total: Decimal | None = rows.aggregate(total=Sum("run__cost_usd"))["total"]
-    return total
 
 
 def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQuestion]:

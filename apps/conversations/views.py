@@ -21,6 +21,7 @@ from apps.conversations.frames import Target, answer_frames
 from apps.conversations.models import Assistant, Conversation, Turn
 from apps.conversations.presentation import turn_view_new
 from basics.errors import Invalid, Missing
+from budgets.selectors import budget_notices
 from runs.models import Run
 from runs.providers import EXTRACTIVE
 from runs.stream import EVENT_STREAM, position_of
@@ -277,7 +278,9 @@ def _composer(
     models = selectors.model_list(request.tenant)
     ids = [model.id for model in models]
     kept = conversation.model if conversation is not None else ""
-    chosen = selectors.scope_pks(conversation) if conversation is not None else []
+    chosen = []
+    if conversation is not None and not conversation.searches_all:
+        chosen = selectors.scope_pks(conversation)
     collections = [
         {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
         for c in selectors.scope_collections(actor=request.actor, conversation=None)
@@ -301,6 +304,9 @@ def _composer(
         "client_id": uuid.uuid4(),
         "post_url": url,
         "can_write": request.actor.can("conversation.write"),
+        "notices": budget_notices(
+            actor=request.actor, assistant_id=None if assistant is None else assistant.pk
+        ),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Sum
@@ -59,3 +61,20 @@ def usage_recorded(run_id: int, *, steps: range | None = None) -> Usage:
         requests=Count("pk"),
     )
     return Usage(**{name: int(value) for name, value in sums.items()})
+
+
+def conversation_cost(
+    *, tenant_id: int, user_id: int, conversation: int, since: datetime.datetime
+) -> Decimal | None:
+    """Return what all requests to models for a conversation have cost in USD, whatever has become of their runs.
+
+    So titles count, and answers that were asked for again. None where no price is known.
+
+    Args:
+        user_id, since: whose it is and when it began, for the index.
+    """
+    rows = UsageRecord.objects.filter(
+        tenant_id=tenant_id, user_id=user_id, at__gte=since, attribution__conversation=conversation
+    )
+    total: Decimal | None = rows.aggregate(total=Sum("cost_usd"))["total"]
+    return total

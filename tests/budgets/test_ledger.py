@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -223,24 +224,31 @@ def test_people_are_told_once_at_eighty_percent_and_once_at_the_end(cast: Cast) 
 def test_notice_is_for_whom_the_budget_is_about(cast: Cast) -> None:
     set_budget(cast, "10")
     set_budget(cast, "5", "member")
+
+    def told(role: str) -> set[str]:
+        return {notice.text for notice in budget_notices(actor=cast.actor(role))}
+
     with tenant_scope(cast.tenant.pk):
         spend(cast, 4.5, user_id=cast.user("member").pk)
         spend(cast, 4.5, user_id=cast.user("owner").pk)
         month = timezone.now().strftime("%B")
         own = f"Your budget of $5 for {month} is 90 % spent."
         whole = f"The workspace's budget of $10 for {month} is 90 % spent."
-        assert budget_notices(actor=cast.actor("member")) == [own]
-        assert set(budget_notices(actor=cast.actor("owner"))) == {own, whole}
-        assert budget_notices(actor=cast.actor("viewer")) == []
+        assert told("member") == {own, whole}
+        assert told("owner") == {own, whole}
+        assert told("viewer") == {whole}
 
 
 def test_refusal_says_what_happened_and_what_to_do(cast: Cast) -> None:
     set_budget(cast, "20")
     with tenant_scope(cast.tenant.pk):
         spend(cast, 20)
-        month = timezone.now().strftime("%B")
+        now = timezone.now()
+        month = now.strftime("%B")
+        later = now.replace(day=28) + datetime.timedelta(days=4)
         assert refusal(cast).message == (
-            f"The workspace's budget of $20 for {month} is used up. An owner can raise it under Settings > Budgets."
+            f"The workspace's budget of $20 for {month} is used up. It begins anew on 1 {later:%B} (UTC). "
+            "An owner can raise it under Settings > Budgets."
         )
 
 

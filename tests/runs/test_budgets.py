@@ -49,8 +49,11 @@ def set_budget(cast: Cast, amount: str, **more: Any) -> Budget:
     )  # fmt: skip
 
 
-async def carry(cast: Cast, lane: Executor, provider: ScriptedProvider) -> Run:
+async def carry(cast: Cast, lane: Executor, provider: ScriptedProvider, *, budget: str = "") -> Run:
+    """Carry out a run; ``budget`` is set when it has been asked for and not begun."""
     run, job = await sync_to_async(make_run)(cast, MODEL)
+    if budget:
+        await sync_to_async(set_budget)(cast, budget)
     ctx = await sync_to_async(take)(job, "w1", lane)
     with tenant_scope(cast.tenant.pk):
         row = await ctx.in_db(Run.objects.get, pk=run.pk)
@@ -110,15 +113,15 @@ async def test_answer_is_given_with_what_there_is_when_the_money_ends_between_st
 async def test_run_fails_with_the_reason_when_nothing_is_left(
     cast: Cast, lane_threads: Executor
 ) -> None:
-    await sync_to_async(set_budget)(cast, "0")
     provider = ScriptedProvider([says("Never said.")], name="anthropic")
-    run = await carry(cast, lane_threads, provider)
+    run = await carry(cast, lane_threads, provider, budget="0")
     assert (run.status, run.error_code, run.limit_reached) == (
         "failed",
         "budget_exceeded",
         "budget",
     )
-    assert "is used up. An owner can raise it under Settings > Budgets." in run.error_message
+    assert "is used up. It begins anew on 1 " in run.error_message
+    assert "An owner can raise it under Settings > Budgets." in run.error_message
     assert provider.requests == []
 
     def told() -> list[str]:

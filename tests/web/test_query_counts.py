@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from apps.conversations.assistants import VersionSpec
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
@@ -54,6 +55,7 @@ def populate(side: Side, times: int) -> None:
     from apps.collections.models import Collection, Document
     from apps.collections.services import file_write
     from apps.conversations.models import Conversation
+    from apps.conversations.services import assistant_create, version_publish
     from budgets.models import Budget
     from runs.models import ChunkRead, ToolCall
 
@@ -75,6 +77,10 @@ def populate(side: Side, times: int) -> None:
                 tenant=tenant, actor=actor, collection=collection, path=f"{times}/{number}.txt", content=f"{number}\n"
             )  # fmt: skip
         make_row(Budget, tenant, owner)
+        with tenant_scope(tenant.pk):
+            spec = VersionSpec(collections=[collection.pk])
+            made = assistant_create(tenant=tenant, actor=actor, name=f"A{times}-{number}", spec=spec)  # fmt: skip
+            version_publish(tenant=tenant, actor=actor, assistant=made, number=1)
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
         make_row(ChunkRead, tenant, owner, user_id=owner.pk)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.services import assistant_archive, assistant_create
+from basics.errors import Missing
+from budgets.services import budget_set
 from tenancy.models import ApiKey, AuditEvent
 from tenancy.scope import tenant_scope
 from tenancy.selectors import api_key_authenticate
@@ -139,3 +145,28 @@ def test_navigation_leads_only_where_the_role_may_go(cast: Cast, role: str, show
     for name in ("members", "models", "keys", "audit"):
         link = f'href="{address(cast, f"settings-{name}")}"'
         assert (link in page) == (name in shown), name
+
+
+def test_budget_of_an_assistant_is_chosen_and_shown_by_its_name(cast: Cast, client: Client):
+    made = {}
+    for tenant, role in ((cast.tenant, "owner"), (cast.other_tenant, "outsider")):
+        with tenant_scope(tenant.pk):
+            who: Any = {"tenant": tenant, "actor": cast.actor(role)}
+            made[role] = assistant_create(**who, name="Tariff clerk", spec=VersionSpec())
+    url = address(cast, "settings-budgets")
+    choice = f'<option value="assistant:{made["owner"].pk}">the assistant “Tariff clerk”</option>'
+    assert choice in client.get(url).content.decode()
+    data = {"action": "set", "amount_usd": "5", "period": "month"}
+    foreign = client.post(url, {**data, "whose": f"assistant:{made['outsider'].pk}"})
+    assert foreign.status_code == 422
+    assert client.post(url, {**data, "whose": f"assistant:{made['owner'].pk}"}).status_code == 302
+    with tenant_scope(cast.tenant.pk):
+        assistant_archive(tenant=cast.tenant, actor=cast.actor("owner"), assistant=made["owner"])
+        with pytest.raises(Missing):
+            budget_set(
+                tenant=cast.tenant, actor=cast.actor("owner"), kind="assistant",
+                subject_id=made["outsider"].pk, amount_usd=Decimal(5),
+            )  # fmt: skip
+    page = client.get(url).content.decode()
+    assert "The assistant “Tariff clerk”" in page
+    assert choice not in page

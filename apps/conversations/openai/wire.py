@@ -182,6 +182,7 @@ class Answer:
         calls: client tools to run now.
         finish_reason: in OpenAI's words.
         citations: the sources of the markers, as ``groundwork.citations``.
+        removed_citations: markers that named no retrieved passage.
         waiting: names of calls that wait for somebody's approval here.
     """
 
@@ -193,6 +194,7 @@ class Answer:
     finish_reason: str
     usage: dict[str, Any]
     citations: list[dict[str, Any]]
+    removed_citations: int
     waiting: list[str]
     status: str
 
@@ -202,6 +204,7 @@ class Answer:
             "run": self.run_id,
             "status": self.status,
             "citations": self.citations,
+            "removed_citations": self.removed_citations,
             "waiting": self.waiting,
         }
 
@@ -345,6 +348,6 @@ def answer_of(
     reason = "tool_calls" if calls else "length" if run.limit_reached == "max_tokens" else "stop"
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
-        finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited), waiting=list(approvals),
-        status=run.status,
+        finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
+        removed_citations=cited.removed, waiting=list(approvals), status=run.status,
     )  # fmt: skip

@@ -79,9 +79,6 @@ def turn_submit(
         if active is not None:
             raise _busy(active)
         version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
-        row.title = row.title or title_of(text)
-        row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
-        row.save(update_fields=[*CHOICE, "title", "updated_at", "draft"])
         run = _run(tenant, actor, row, version)
         turn = Turn.objects.create(
             tenant=tenant,
@@ -92,7 +89,9 @@ def turn_submit(
             index=0 if last is None else last.index + 1,
             client_id=client_id,
         )
-        Conversation.objects.filter(pk=row.pk).update(head=turn)
+        row.title, row.head = row.title or title_of(text), turn
+        row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
+        row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
         Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
         _start(tenant, actor, turn, run)
     turn.asked = text  # what a page needs to show the new turn without reading it back

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Denied, DomainError, Invalid
+from budgets.assistants import assistant_names
 from budgets.models import BudgetPeriod
 from budgets.selectors import budget_list, refuses_unpriced
 from budgets.services import budget_remove, budget_rules_set, budget_set
@@ -50,6 +51,10 @@ class BudgetForm(forms.Form):
             ("assistant", "each assistant"),
             *((f"member:{m.user_id}", str(m.user)) for m in member_list(actor=actor)),
             *((f"key:{k.pk}", f"the key “{k.name}”") for k in api_key_list(actor=actor)),
+            *(
+                (f"assistant:{pk}", f"the assistant “{name}”")
+                for pk, name in assistant_names(actor)
+            ),
         ]
 
 

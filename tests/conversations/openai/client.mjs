@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 
-const { CLIENT, BASE_URL, API_KEY } = process.env;
+const { CLIENT, BASE_URL, API_KEY, POOR_KEY } = process.env;
 const { default: OpenAI } = await import(pathToFileURL(`${CLIENT}/index.mjs`).href);
 const client = new OpenAI({ baseURL: BASE_URL, apiKey: API_KEY, maxRetries: 0 });
 const [PLAIN, SLOW, SCRIPTED, JSON_MODEL, FAILING] = ["words12", "words400-gap50", "scripted", "json", "fail400"].map(
@@ -89,6 +89,18 @@ const checks = {
     }, OpenAI.APIError);
     const stranger = new OpenAI({ baseURL: BASE_URL, apiKey: "gw_nobody", maxRetries: 0 });
     await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
+  },
+  async "no money is said once"() {
+    let asked = 0;
+    const counted = (...request) => ((asked += 1), fetch(...request));
+    const poor = new OpenAI({ baseURL: BASE_URL, apiKey: POOR_KEY, maxRetries: 3, fetch: counted });
+    for (const stream of [false, true]) {
+      await assert.rejects(poor.chat.completions.create({ model: PLAIN, messages, stream }), (error) => {
+        assert.ok(error instanceof OpenAI.RateLimitError);
+        return error.code === "budget_exceeded" && error.type === "insufficient_quota";
+      });
+    }
+    assert.equal(asked, 2);
   },
   // The last: the test behind this looks at the run that was left.
   async "a client goes away"() {

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import openai
 
+from budgets.services import budget_set
+from tenancy.scope import tenant_scope
+from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.fake_provider import FakeProvider
 
@@ -44,6 +48,15 @@ class Site:
     @property
     def base_url(self) -> str:
         return f"{self.url}/api/v1"
+
+
+def poor_key(site: Site) -> str:
+    """Return a key whose budget is used up."""
+    who: Any = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
+    with tenant_scope(site.cast.tenant.pk):
+        row, key = api_key_create(**who, name="poor", scopes=SCOPES)
+        budget_set(**who, kind="key", subject_id=row.pk, amount_usd=Decimal(0))
+    return str(key)
 
 
 def two_cities(body: dict[str, Any]) -> str | list[dict[str, Any]]:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Any
 
+import httpx2
 import openai
 import pytest
+from django.test import Client
 from pydantic import BaseModel
 
+from apps.collections.models import Chunk
+from apps.collections.services import collection_create, document_upload
+from jobs.models import ACTIVE, Job
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -23,6 +32,7 @@ from tests.conversations.openai.site import (
     SLOW,
     WEATHER,
     Site,
+    poor_key,
     two_cities,
 )
 from tests.servers import wait_for
@@ -35,11 +45,13 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     models_are_listed(site)
     plain_and_streamed_say_the_same(site)
     workspace_answers_with_citations(site)
+    generated_answers_are_cited_alike_at_every_door(site)
     clients_tool_is_handed_back_and_its_result_taken(site)
     parallel_calls_are_handed_back_together(site)
     events_are_told_to_who_wants_them(site)
     structured_answer_fits_its_schema(site)
     errors_are_errors(site)
+    no_money_is_said_once(site)
     client_that_goes_away_stops_the_run(site)
     stranger_learns_nothing(site)
 
@@ -83,6 +95,100 @@ def workspace_answers_with_citations(site: Site) -> None:
     with tenant_scope(site.cast.tenant.pk):
         call = ToolCall.objects.get(run_id=extension["groundwork"]["run"])
     assert (call.name, call.status) == ("search_documents", "succeeded")
+
+
+def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
+    """Random answers, with markers of what was found, of what is elsewhere and of nothing: each leads to one passage."""
+    who: dict[str, Any] = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
+    with tenant_scope(site.cast.tenant.pk):
+        searched, other = (collection_create(**who, name=name) for name in ("Lots", "Elsewhere"))
+        for number in range(1, 5):
+            said = f"Passage {number} says that rate {number} holds for lot {number}.".encode()
+            document_upload(**who, collection=searched, name=f"{number}.txt", chunks=[said])
+        document_upload(**who, collection=other, name="x.txt", chunks=[b"Rate 9 holds for lot 9."])
+        waiting = Job.objects.filter(status__in=ACTIVE)
+        wait_for(lambda: not waiting.exists(), 60, "the documents")
+        known = list(Chunk.objects.filter(collection=searched).values_list("pk", flat=True))
+        hidden = Chunk.objects.get(collection=other).pk
+    answers = [random_answer(Random(seed), [*known, hidden, 10**9]) for seed in range(12)]
+
+    def reply(body: dict[str, Any]) -> str | list[dict[str, Any]]:
+        if body["messages"][-1]["role"] != "tool":
+            return [{"name": "search_documents", "arguments": {"query": "rate lot"}}]
+        asked = [m["content"] for m in body["messages"] if m["role"] == "user"][-1]
+        return answers[int(asked.split()[-1])]
+
+    site.fake.replies[SCRIPTED.removeprefix("compatible/")] = reply
+    rest = httpx2.Client(base_url=site.base_url, headers={"Authorization": f"Bearer {site.key}"})
+    page = Client()
+    page.force_login(site.cast.user("owner"), "django.contrib.auth.backends.ModelBackend")
+    asked = [
+        ask_both(site, rest, searched.pk, f"What is the rate? {number}")
+        for number in range(len(answers))
+    ]
+    removed = 0
+    for text, (conversation, turn, told) in zip(answers, asked, strict=True):
+        wanted = [int(n) for n in re.findall(r"c(\d+)(?=[,\]])", text)]
+        place = f"/conversations/{conversation}"
+        wait_for(partial(is_completed, rest, f"{place}/turns/{turn}"), 30, "the answer")
+        row = rest.get(f"{place}/turns/{turn}").json()
+        chunk_of = {c["number"]: c["chunk_id"] for c in row["citations"]}
+        # Unsupported and foreign ones are removed and counted; all others lead somewhere.
+        assert list(chunk_of.values()) == list(dict.fromkeys(n for n in wanted if n in known)), text
+        assert row["removed_citations"] == sum(n not in known for n in wanted)
+        assert not re.search(r"\[c\d", row["answer"])
+        cited = [int(n) for n in re.findall(r"\[(\d+)\]", row["answer"])]
+        assert set(cited) == set(chunk_of)
+        # OpenAI's form.
+        assert {c["number"]: c["chunk"] for c in told["citations"]} == chunk_of
+        assert told["removed_citations"] == row["removed_citations"]
+        # Export.
+        exported = rest.get(f"{place}/export", params={"form": "json"}).json()["conversation"]
+        assert {c["number"]: c["chunk_id"] for c in exported["turns"][0]["citations"]} == chunk_of
+        # The page, and after a reload; each marker opens its passage.
+        address = f"/t/{site.cast.tenant.slug}/chat/{conversation}/"
+        shown = [
+            [int(n) for n in re.findall(rf'data-cite="{row["run_id"]}-(\d+)"', page.get(address).content.decode())]
+            for _ in range(2)
+        ]  # fmt: skip
+        assert shown == [cited, cited]
+        for number, chunk in chunk_of.items():
+            opened = page.get(f"{address}sources/{row['run_id']}-{number}/")
+            assert opened.context["chunk"].pk == chunk
+        removed += row["removed_citations"]
+    assert removed > 5, "the batch holds what must be removed"
+
+
+def is_completed(rest: httpx2.Client, path: str) -> bool:
+    return bool(rest.get(path).json()["status"] == "completed")
+
+
+def random_answer(random: Random, ids: list[int]) -> str:
+    """Return sentences with markers of one and of several passages, in prose, lists, quotes and emphasis."""
+    parts = []
+    for _ in range(random.randint(2, 7)):
+        marks = "".join(
+            f"[{', '.join(f'c{n}' for n in random.sample(ids, random.randint(1, 3)))}]"
+            for _ in range(random.randint(0, 2))
+        )
+        words = random.choice(["The rate holds", "**Lot 3** is free", "See rate 2", "No duty"])
+        start = random.choice(["", "- ", "> ", "1. "])
+        parts.append(f"{start}{words} {marks}.")
+    return "\n\n".join(parts)
+
+
+def ask_both(
+    site: Site, rest: httpx2.Client, collection: int, text: str
+) -> tuple[int, int, dict[str, Any]]:
+    """Ask in a conversation and as OpenAI's clients do; return the conversation, its turn and what the client was told."""
+    made = rest.post("/conversations", json={"model": SCRIPTED, "collections": [collection]})
+    turn = rest.post(f"/conversations/{made.json()['id']}/turns", json={"text": text})
+    whole = site.client.chat.completions.create(
+        model=SCRIPTED, messages=[{"role": "user", "content": text}],
+        extra_body={"groundwork": {"collections": [collection]}},
+    )  # fmt: skip
+    extension: Any = whole.model_extra
+    return made.json()["id"], turn.json()["id"], extension["groundwork"]
 
 
 def clients_tool_is_handed_back_and_its_result_taken(site: Site) -> None:
@@ -186,6 +292,28 @@ def errors_are_errors(site: Site) -> None:
     stranger = openai.OpenAI(base_url=f"{site.url}/api/v1", api_key="gw_nobody", max_retries=0)
     with pytest.raises(openai.AuthenticationError):
         stranger.models.list()
+
+
+def no_money_is_said_once(site: Site) -> None:
+    """Clients repeat a 429 by themselves; this one they are told not to."""
+    asked: list[str] = []
+
+    def note(request: Any) -> None:
+        asked.append(request.url.path)
+
+    watched = openai.DefaultHttpxClient(event_hooks={"request": [note]})
+    base_url, key = f"{site.url}/api/v1", poor_key(site)
+    poor = openai.OpenAI(base_url=base_url, api_key=key, max_retries=3, http_client=watched)
+    refused: list[Callable[[], Any]] = [
+        lambda: poor.chat.completions.create(model=PLAIN, messages=ASK),
+        lambda: poor.chat.completions.create(model=PLAIN, messages=ASK, stream=True),
+        lambda: poor.responses.create(model=PLAIN, input="Why?"),
+    ]
+    for ask in refused:
+        with pytest.raises(openai.RateLimitError, match="budget of \\$0") as told:
+            ask()
+        assert (told.value.code, told.value.type) == ("budget_exceeded", "insufficient_quota")
+    assert len(asked) == len(refused)
 
 
 def client_that_goes_away_stops_the_run(site: Site) -> None:

@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from runs.models import Run, RunStatus
 from tenancy.scope import tenant_scope
-from tests.conversations.openai.site import PLAIN, QUESTION, SCRIPTED, Site, two_cities
+from tests.conversations.openai.site import PLAIN, QUESTION, SCRIPTED, Site, poor_key, two_cities
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.servers
@@ -58,6 +58,7 @@ def javascript_client_does_all(site: Site, folder: Path) -> None:
             "CLIENT": str(folder / "openai"),
             "BASE_URL": site.base_url,
             "API_KEY": site.key,
+            "POOR_KEY": poor_key(site),
         },
         capture_output=True,
         text=True,
@@ -65,7 +66,7 @@ def javascript_client_does_all(site: Site, folder: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)) == 10
+    assert len(json.loads(done.stdout)) == 11
     with tenant_scope(site.cast.tenant.pk):
         run = Run.objects.order_by("pk").last()
         assert run is not None
