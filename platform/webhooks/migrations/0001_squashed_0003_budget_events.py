@@ -1,0 +1,66 @@
+"""All earlier migrations of this app in one, for new databases: step by step they take Django a minute to prepare."""
+
+import uuid
+
+import django.db.models.deletion
+import django.db.models.functions.datetime
+from django.db import migrations, models
+
+import tenancy.fields
+
+
+class Migration(migrations.Migration):
+
+    replaces = [('webhooks', '0001_initial'), ('webhooks', '0002_failures'), ('webhooks', '0003_budget_events')]
+
+    initial = True
+
+    dependencies = [
+        ('tenancy', '0001_squashed_0008_oauth_connections'),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name='Webhook',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('url', models.CharField(max_length=2000)),
+                ('description', models.CharField(blank=True, max_length=200)),
+                ('events', models.JSONField(default=list)),
+                ('secret_encrypted', models.BinaryField()),
+                ('is_enabled', models.BooleanField(default=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('disabled_at', models.DateTimeField(help_text='When the platform switched it off because of its failures.', null=True)),
+                ('failures', models.PositiveSmallIntegerField(default=0, help_text='Events given up one after another; the next delivered one ends the count.')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
+            name='WebhookDelivery',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('event_id', models.UUIDField(default=uuid.uuid4)),
+                ('event', models.CharField(choices=[('run.finished', 'Run Finished'), ('approval.needed', 'Approval Needed'), ('ingestion.finished', 'Ingestion Finished'), ('ingestion.failed', 'Ingestion Failed'), ('budget.warned', 'Budget Warned'), ('budget.exceeded', 'Budget Exceeded'), ('ping', 'Ping')], max_length=40)),
+                ('object_key', models.CharField(max_length=80)),
+                ('payload', models.JSONField()),
+                ('status', models.CharField(choices=[('queued', 'Queued'), ('delivered', 'Delivered'), ('failed', 'Failed')], default='queued', max_length=10)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('response_status', models.PositiveSmallIntegerField(null=True)),
+                ('error', models.CharField(blank=True, max_length=300)),
+                ('duration_ms', models.PositiveIntegerField(null=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('attempted_at', models.DateTimeField(null=True)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                ('webhook', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='deliveries', to='webhooks.webhook')),
+            ],
+            options={
+                'verbose_name_plural': 'webhook deliveries',
+                'indexes': [models.Index(fields=['webhook', '-id'], name='delivery_log'), models.Index(condition=models.Q(('status', 'queued')), fields=['webhook', 'object_key', 'id'], name='delivery_waiting'), models.Index(fields=['created_at'], name='delivery_age')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['queued', 'delivered', 'failed'])), name='delivery_status_known')],
+            },
+        ),
+    ]
