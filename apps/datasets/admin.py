@@ -5,7 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 
 from apps.datasets.models import (
+    Acceptance,
     Dataset,
+    DatasetCheck,
+    DatasetExport,
+    DatasetImport,
     DatasetRow,
     DatasetVersion,
     GenerationItem,
@@ -64,3 +68,35 @@ class PaidCallAdmin(JournalAdmin):
     list_display = ("id", "item", "stage", "attempt", "step", "cost_usd", "duration_ms", "at")
     list_filter = ("stage",)
     search_fields = ("=item__id", "=job__id")
+
+
+@admin.register(DatasetExport)
+class DatasetExportAdmin(JournalAdmin):
+    list_display = ("id", "dataset", "version", "format", "split", "status", "rows", "created_at")
+    list_filter = ("status", "format")
+    list_select_related = ("dataset", "version")
+    search_fields = ("dataset__name",)
+
+
+@admin.register(DatasetImport)
+class DatasetImportAdmin(JournalAdmin):
+    list_display = ("id", "dataset", "name", "format", "is_trial", "status", "created", "failed")
+    list_filter = ("status", "format", "is_trial")
+    list_select_related = ("dataset",)
+    search_fields = ("name", "dataset__name")
+
+
+@admin.register(DatasetCheck)
+class DatasetCheckAdmin(JournalAdmin):
+    list_display = ("id", "dataset", "kind", "status", "created_by", "created_at", "finished_at")
+    list_filter = ("kind", "status")
+    list_select_related = ("dataset", "created_by")
+    search_fields = ("dataset__name",)
+
+
+@admin.register(Acceptance)
+class AcceptanceAdmin(JournalAdmin):
+    list_display = ("kind", "shown", "dataset", "note", "user", "at")
+    list_filter = ("kind",)
+    list_select_related = ("dataset", "user")
+    search_fields = ("shown", "note", "dataset__name")

@@ -11,5 +11,9 @@ class DatasetsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the jobs that do not stand in ``tasks``."""
+        """Register the jobs that do not stand in ``tasks``, and the function that searches rows."""
+        from apps.datasets import row_search
+        from tenancy.walls import register_function
+
         import_module("apps.datasets.curation_tasks")
+        register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

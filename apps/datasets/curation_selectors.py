@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.datasets.models import (
@@ -17,6 +19,7 @@ from apps.datasets.models import (
     RowStatus,
     Work,
 )
+from apps.datasets.selectors import MOST_COUNTED
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -36,9 +39,6 @@ class QueuePlace:
     row: DatasetRow
     left: int
     approvals: int
-
-
-MOST_COUNTED = 1_000
 
 
 def review_queue(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetRow]:
@@ -89,6 +89,41 @@ def checks_latest(*, actor: Actor, dataset: Dataset) -> dict[str, DatasetCheck]:
     """Return the newest check of each kind."""
     rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
     return {row.kind: row for row in rows.order_by("kind", "-pk").distinct("kind")}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A document that rows of a dataset quote, under which licences ("" is unknown), and how many rows do."""
+
+    document: str
+    licenses: list[str]
+    rows: int
+
+
+# Row-level security holds for it; the tenant stands in it all the same.
+_SOURCES = """
+SELECT s.document, array_agg(DISTINCT coalesce(s.license, '')), count(DISTINCT r.id)
+FROM datasets_datasetrow r, jsonb_to_recordset(r.sources) AS s (document text, license text)
+WHERE r.tenant_id = %s AND r.dataset_id = %s AND s.document > %s
+GROUP BY s.document ORDER BY s.document LIMIT %s
+"""
+
+
+def source_list(
+    *, actor: Actor, dataset: Dataset, after: str = "", most: int = 50
+) -> list[SourceLine]:
+    """Return the documents that a dataset's rows quote with their licences, by name, those after a name."""
+    actor.require("dataset.read")
+    with connection.cursor() as cursor:
+        cursor.execute(_SOURCES, [actor.tenant_id, dataset.pk, after, most])
+        return [SourceLine(*line) for line in cursor.fetchall()]
+
+
+def rows_named(*, actor: Actor, dataset: Dataset, pks: Iterable[int]) -> dict[int, DatasetRow]:
+    """Return rows of a dataset by their ids, with what a list shows of them; those that are gone are left out."""
+    actor.require("dataset.read")
+    rows = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
+    return rows.only("question", "status", "split", "updated_at", "dataset").in_bulk(list(pks))
 
 
 _NOUNS: dict[type[Work], str] = {

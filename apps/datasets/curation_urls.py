@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.datasets import collect_api, collect_views, source_views, version_views
 from apps.datasets import curation_api as api
 from apps.datasets import curation_views as views
 
@@ -19,8 +20,14 @@ PAGES = [
     path(_IMPORT, views.import_, name="import"),
     path(f"{_IMPORT}errors/", views.import_errors, name="import-errors"),
     path("<int:pk>/checks/", views.checks, name="checks"),
-    path("<int:pk>/versions/<int:older>/<int:newer>/", views.diff, name="diff"),
-]
+    path("<int:pk>/rows/settle/", views.rows_settle, name="rows-settle"),
+    path("<int:pk>/sources/", source_views.sources, name="sources"),
+    path("<int:pk>/versions/", version_views.versions, name="versions"),
+    path("<int:pk>/versions/<int:number>/", version_views.version, name="version"),
+    path("<int:pk>/versions/<int:older>/<int:newer>/", version_views.diff, name="diff"),
+    path("from-feedback/", collect_views.from_feedback, name="from-feedback"),
+    path("from-conversation/<int:conversation_pk>/", collect_views.from_conversation, name="from-conversation"),
+]  # fmt: skip
 API = [
     path("datasets/<int:pk>/exports", api.ExportsView.as_view(), name="dataset-exports-list"),
     path("dataset-exports/<int:pk>", api.ExportView.as_view(), name="dataset-exports-detail"),
@@ -32,5 +39,9 @@ API = [
     path("datasets/<int:pk>/checks", api.ChecksView.as_view(), name="dataset-checks-list"),
     path("dataset-checks/<int:pk>", api.CheckView.as_view(), name="dataset-checks-detail"),
     path("datasets/<int:pk>/rows/<int:row_pk>/review", api.ReviewView.as_view(), name="dataset-rows-review"),
+    path("datasets/<int:pk>/rows/settle", collect_api.SettleView.as_view(), name="dataset-rows-settle"),
+    path("datasets/<int:pk>/rows/from-conversation", collect_api.FromConversationView.as_view(), name="dataset-rows-from-conversation"),
+    path("datasets/<int:pk>/rows/from-feedback", collect_api.FromFeedbackView.as_view(), name="dataset-rows-from-feedback"),
+    path("datasets/<int:pk>/sources", collect_api.SourcesView.as_view(), name="dataset-sources-list"),
     path("datasets/<int:pk>/versions/<int:older>/<int:newer>", api.DiffView.as_view(), name="dataset-versions-diff"),
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Pages of curation: review, files, checks, differences. They hold no rules: selectors read, services write."""
+"""Pages of curation: review, files, checks. They hold no rules: selectors read, services write."""
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
@@ -10,17 +10,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.uploads import posted_file
-from apps.datasets import curation_selectors, diffs, files, selectors, services
+from apps.datasets import curation_selectors, files, selectors, services
 from apps.datasets.columns import record_of
 from apps.datasets.curation_forms import ExportForm, ImportForm, RowForm, SplitsForm
+from apps.datasets.findings import findings_of
 from apps.datasets.formats import FORMATS
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
+from apps.datasets.page_values import number, numbers
 from basics.errors import DomainError, Missing
 from web.downloads import file_response
 from web.requests import TenantRequest, allowed
 
 SHOWN = 20
-PER_PAGE = 50
 
 
 def section(request: TenantRequest, pk: int, tab: str) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def review(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = section(request, pk, "review")
     after = request.GET.get("after", "")
     place = curation_selectors.review_next(
-        actor=request.actor, dataset=context["dataset"], after=_number(after)
+        actor=request.actor, dataset=context["dataset"], after=number(after)
     )
     context |= {"place": place}
     if place is not None:
@@ -253,7 +254,15 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     found = curation_selectors.checks_latest(actor=request.actor, dataset=dataset)
     context |= {
         "form": form,
-        "checks": [(k, found.get(k.value)) for k in DatasetCheck.Kind],
+        "checks": [
+            (
+                kind,
+                row,
+                findings_of(actor=request.actor, dataset=dataset, check=row) if row else None,
+                _ACTS[kind.value],
+            )
+            for kind, row in ((k, found.get(k.value)) for k in DatasetCheck.Kind)
+        ],
         "is_active": any(row.is_active for row in found.values()),
     }
     page = "_checks.html" if request.headers.get("HX-Request") else "checks.html"
@@ -261,37 +270,36 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return render(request, f"datasets/{page}", context, status=status)
 
 
-@require_GET
-@allowed("dataset.read")
-def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: int) -> HttpResponse:
-    """Show what changed between two versions, a page of one kind of change."""
-    context = section(request, pk, "")
-    versions = [
-        selectors.version_get(actor=request.actor, dataset=context["dataset"], number=number)
-        for number in (older, newer)
-    ]
-    kinds = get_args(diffs.Change)
-    kind = request.GET.get("kind", "changed")
-    kind = kind if kind in kinds else "changed"
-    found = diffs.version_changes(
-        actor=request.actor,
-        older=versions[0],
-        newer=versions[1],
-        kind=cast("diffs.Change", kind),
-        after=_number(request.GET.get("after", "")),
-        limit=PER_PAGE + 1,
-    )
-    counts = diffs.version_counts(actor=request.actor, older=versions[0], newer=versions[1])
-    context |= {
-        "older": versions[0],
-        "newer": versions[1],
-        "counts": counts,
-        "kinds": [(name, getattr(counts, name)) for name in kinds],
-        "kind": kind,
-        "changes": found[:PER_PAGE],
-        "next": found[PER_PAGE - 1].ref if len(found) > PER_PAGE else None,
-    }
-    return render(request, "datasets/diff.html", context)
+_ACTS: dict[str, list[tuple[str, str]]] = {
+    kind: [(act, services.SETTLEMENTS[act]) for act in acts]
+    for kind, acts in {
+        DatasetCheck.Kind.DUPLICATES.value: ("reject",),
+        DatasetCheck.Kind.CONTAMINATION.value: ("train", "reject"),
+        DatasetCheck.Kind.SECRETS.value: ("redact", "reject"),
+        DatasetCheck.Kind.SPLITS.value: (),
+    }.items()
+}
+
+
+@require_POST
+@allowed("dataset.write")
+def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Do one thing with the rows that were chosen among findings."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    try:
+        changed = services.rows_settle(
+            tenant=request.tenant,
+            actor=request.actor,
+            dataset=dataset,
+            row_pks=numbers(request.POST.getlist("row")),
+            act=request.POST.get("act", ""),
+            note=request.POST.get("note", ""),
+        )
+    except DomainError as error:
+        _tell(request, error)
+    else:
+        messages.success(request, f"{changed:,} row{'' if changed == 1 else 's'} changed.")
+    return redirect("datasets:checks", tenant_slug, pk)
 
 
 def _row(request: TenantRequest, pk: int, row_pk: int) -> DatasetRow:
@@ -309,7 +317,3 @@ def _back(name: str, tenant_slug: str, pk: int, *, after: int) -> HttpResponse:
     response = redirect(name, tenant_slug, pk)
     response["Location"] += f"?after={after}"
     return response
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0

@@ -1,4 +1,4 @@
-"""How far a generation job is: counters, a line for each stage, what has moved last. Reads only."""
+"""How far a generation job is: counters, a line for each stage, what has moved last, one row's calls. Reads only."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Avg, Count, Q, Sum
 
 from apps.datasets.generation.claiming import job_spend
+from apps.datasets.generation.trace import MOST_OBSERVED
 from apps.datasets.models import (
     ITEM_OPEN,
     GenerationItem,
@@ -18,8 +19,10 @@ from apps.datasets.models import (
     PaidCall,
 )
 from tenancy.actors import Actor
+from toolloop.messages import ToolResult, Turn, message_from_json
 
 LATEST = 12
+MOST_CALLS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +104,61 @@ def _line(state: str, here: Mapping[str, Any], paid: Mapping[str, Any]) -> Stage
         input_tokens=paid.get("input") or 0,
         output_tokens=paid.get("output") or 0,
         cost_usd=paid.get("cost"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CallShown:
+    """A call of a model for one row.
+
+    Attributes:
+        results: what the tools had answered before it, cut at ``MOST_OBSERVED`` characters.
+        asked: the tools it asks for, each with its arguments.
+    """
+
+    stage: str
+    attempt: int
+    results: list[tuple[str, str]]
+    thought: str
+    text: str
+    asked: list[tuple[str, Mapping[str, Any]]]
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTrace:
+    """One candidate row with everything that was asked for it, in order; at most ``MOST_CALLS``."""
+
+    item: GenerationItem
+    calls: list[CallShown]
+
+
+def item_trace(*, actor: Actor, job: GenerationJob, pk: int) -> ItemTrace | None:
+    """Return a candidate of a job with its calls, None when the job has no such one."""
+    actor.require("dataset.read")
+    item = GenerationItem.objects.visible_to(actor).filter(job=job, pk=pk).first()
+    if item is None:
+        return None
+    rows = PaidCall.objects.visible_to(actor).filter(item=item).order_by("pk")[:MOST_CALLS]
+    return ItemTrace(item, [_call(row) for row in rows])
+
+
+def _call(row: PaidCall) -> CallShown:
+    turn = message_from_json(row.turn)
+    said = turn if isinstance(turn, Turn) else None
+    results = [message_from_json(data) for data in row.results]
+    return CallShown(
+        stage=ItemState(row.stage).label,
+        attempt=row.attempt,
+        results=[(r.name, r.content[:MOST_OBSERVED]) for r in results if isinstance(r, ToolResult)],
+        thought=said.reasoning if said else "",
+        text=said.text if said else "",
+        asked=[(call.name, call.arguments or {}) for call in said.tool_calls] if said else [],
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost_usd=row.cost_usd,
+        seconds=row.duration_ms / 1000,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
@@ -18,11 +18,14 @@ from apps.datasets.models import (
     VersionRow,
 )
 from apps.datasets.record import Record, from_values
+from apps.datasets.row_search import all_found, found_ids
 from basics.errors import Missing
 from tenancy.actors import Actor
 
-MOST_WORDS = 12
-"""Of a search in questions and answers; more narrow it no further."""
+MOST_COUNTED = 1_000
+"""Of rows that fit a filter: counting on would cost more than the page."""
+NARROWED = ("status", "type", "difficulty", "split")
+"""Filters that are a column's value."""
 
 
 def dataset_list(*, actor: Actor) -> QuerySet[Dataset]:
@@ -31,15 +34,14 @@ def dataset_list(*, actor: Actor) -> QuerySet[Dataset]:
     ``latest`` is the number of the newest version, None without one.
     """
     actor.require("dataset.read")
-    counts = DatasetRow.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset")
+    rows_of = DatasetRow.objects.filter(dataset=OuterRef("pk")).order_by().values("dataset")
+    approved = rows_of.filter(status=RowStatus.APPROVED)
     newest = DatasetVersion.objects.filter(dataset=OuterRef("pk")).order_by("-number")
     rows = (
         Dataset.objects.visible_to(actor)
         .annotate(
-            row_total=Subquery(counts.annotate(n=Count("pk")).values("n")),
-            approved_total=Subquery(
-                counts.annotate(n=Count("pk", filter=Q(status=RowStatus.APPROVED))).values("n")
-            ),
+            row_total=Subquery(rows_of.annotate(n=Count("pk")).values("n")),
+            approved_total=Subquery(approved.annotate(n=Count("pk")).values("n")),
             latest=Subquery(newest.values("number")[:1]),
         )
         .order_by("-updated_at", "-pk")
@@ -61,7 +63,7 @@ class RowFilter:
     """Which rows of a dataset; "" does not filter.
 
     Attributes:
-        text: words that stand in the question or the answer.
+        text: words, or their beginnings, that stand in the question, the answer or a source's document name.
         source: name of a document among the sources.
     """
 
@@ -73,6 +75,21 @@ class RowFilter:
     text: str = ""
     source: str = ""
 
+    @property
+    def equal(self) -> dict[str, str]:
+        """Return the columns that must have a value."""
+        return {name: value for name in NARROWED if (value := getattr(self, name))}
+
+    @property
+    def is_search(self) -> bool:
+        """Tell whether the index of words finds the rows."""
+        return bool(self.text.split() or self.source)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Return the filter as ``row_search`` takes it."""
+        return {"text": self.text, "equal": self.equal, "source": self.source, "tag": self.tag}
+
 
 def row_list(
     *, actor: Actor, dataset: Dataset, only: RowFilter | None = None
@@ -81,16 +98,62 @@ def row_list(
     actor.require("dataset.read")
     rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
     only = only or RowFilter()
-    for name in ("status", "type", "difficulty", "split"):
-        if value := getattr(only, name):
-            rows = rows.filter(**{name: value})
+    if only.is_search:
+        return rows.filter(pk__in=all_found(dataset.pk, **only.asked)).order_by("pk")
+    rows = rows.filter(**only.equal)
     if only.tag:
         rows = rows.filter(tags__contains=[only.tag])
-    for word in only.text.split()[:MOST_WORDS]:
-        rows = rows.filter(Q(question__icontains=word) | Q(answer__icontains=word))
-    if only.source:
-        rows = rows.filter(sources__contains=[{"document": only.source}])
     return rows.order_by("pk")
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Rows in the order they came, and whether there may be others before and after them."""
+
+    rows: list[DatasetRow]
+    has_before: bool
+    has_after: bool
+
+
+def row_page(
+    *,
+    actor: Actor,
+    dataset: Dataset,
+    only: RowFilter | None = None,
+    after: int = 0,
+    before: int = 0,
+    most: int = 50,
+) -> RowPage:
+    """Return a page of a dataset's rows; what it costs does not grow with the rows before it.
+
+    Args:
+        after, before: a row's id to go on from, forwards or backwards; 0 for the beginning.
+    """
+    only = only or RowFilter()
+    is_back = bool(before and not after)
+    past = after or before
+    if only.is_search:
+        ids = found_ids(dataset.pk, **only.asked, past=past or None, is_back=is_back, most=most + 1)
+        rows = row_list(actor=actor, dataset=dataset).filter(pk__in=ids)
+    else:
+        rows = row_list(actor=actor, dataset=dataset, only=only)
+        if past:
+            rows = rows.filter(pk__lt=past) if is_back else rows.filter(pk__gt=past)
+    found = list(rows.order_by("-pk" if is_back else "pk")[: most + 1])
+    page, is_more = found[:most], len(found) > most
+    if is_back:
+        return RowPage(page[::-1], is_more, True)
+    return RowPage(page, bool(after), is_more)
+
+
+def row_count(*, actor: Actor, dataset: Dataset, only: RowFilter) -> int:
+    """Return how many rows fit, ``MOST_COUNTED`` + 1 for more than that."""
+    actor.require("dataset.read")
+    if only.is_search:
+        return len(
+            found_ids(dataset.pk, **only.asked, past=None, is_back=False, most=MOST_COUNTED + 1)
+        )
+    return row_list(actor=actor, dataset=dataset, only=only)[: MOST_COUNTED + 1].count()
 
 
 def row_get(*, actor: Actor, dataset: Dataset, pk: int) -> DatasetRow:
@@ -117,6 +180,13 @@ def version_get(*, actor: Actor, dataset: Dataset, number: int | None = None) ->
     if version is None:
         raise Missing("version")
     return version
+
+
+def version_splits(*, actor: Actor, version: DatasetVersion) -> dict[str, int]:
+    """Return how many rows of a version stand in each split; "" is for those in none."""
+    actor.require("dataset.read")
+    rows = VersionRow.objects.visible_to(actor).filter(version=version).values("split")
+    return dict(rows.annotate(n=Count("pk")).order_by("split").values_list("split", "n"))
 
 
 @dataclass(frozen=True, slots=True)

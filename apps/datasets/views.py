@@ -16,16 +16,10 @@ from apps.collections.selectors import collection_list
 from apps.datasets import selectors, services
 from apps.datasets.columns import record_of
 from apps.datasets.forms import DatasetForm, GenerateForm
-from apps.datasets.models import (
-    JOB_ACTIVE,
-    Difficulty,
-    GenerationJob,
-    QuestionType,
-    RowStatus,
-    Split,
-)
-from apps.datasets.progress import progress_read
-from apps.datasets.selectors import RowFilter
+from apps.datasets.job_page import job_context, job_shown
+from apps.datasets.models import Difficulty, QuestionType, RowStatus, Split
+from apps.datasets.page_values import number
+from apps.datasets.selectors import MOST_COUNTED, RowFilter
 from apps.datasets.services.generation import (
     generation_pause,
     generation_resume,
@@ -33,7 +27,7 @@ from apps.datasets.services.generation import (
     generation_stop,
 )
 from basics.errors import Conflict, DomainError, Invalid
-from runs.providers import model_label, models_available
+from runs.providers import models_available
 from web.requests import TenantRequest, allowed
 
 PER_PAGE = 50
@@ -54,8 +48,9 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             form.refuse(error)
         else:
             return redirect("datasets:generate", tenant_slug, row.pk)
+    pages = Paginator(selectors.dataset_list(actor=request.actor), PER_PAGE)
     context = {
-        "datasets": list(selectors.dataset_list(actor=request.actor)[:200]),
+        "page_obj": pages.get_page(request.GET.get("page")),
         "form": form,
         "can_write": request.actor.can("dataset.write"),
     }
@@ -66,26 +61,36 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_GET
 @allowed("dataset.read")
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show a dataset's rows, filtered, with its versions and jobs."""
+    """Show a dataset's rows, filtered, a page after or before a row, with its newest jobs."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     asked = {name: request.GET.get(name, "").strip() for name in RowFilter.__slots__}
     only = RowFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
-    rows = selectors.row_list(actor=request.actor, dataset=dataset, only=only)
-    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    page = selectors.row_page(
+        actor=request.actor,
+        dataset=dataset,
+        only=only,
+        after=number(request.GET.get("after", "")),
+        before=number(request.GET.get("before", "")),
+        most=PER_PAGE,
+    )
+    is_filtered = any(asked.values())
+    fitting = (
+        selectors.row_count(actor=request.actor, dataset=dataset, only=only) if is_filtered else 0
+    )
     context = {
         "dataset": dataset,
-        "rows": list(page.object_list),
-        "page_obj": page,
+        "page": page,
+        "fitting": min(fitting, MOST_COUNTED),
+        "is_more": fitting > MOST_COUNTED,
         "only": asked,
         "query": urlencode({k: v for k, v in asked.items() if v}),
-        "is_filtered": any(asked.values()),
+        "is_filtered": is_filtered,
         "filters": [
             ("status", "Any status", RowStatus.choices),
             ("type", "Any type", QuestionType.choices),
             ("difficulty", "Any difficulty", Difficulty.choices),
             ("split", "Any split", Split.choices),
         ],
-        "versions": list(selectors.version_list(actor=request.actor, dataset=dataset)[:10]),
         "jobs": list(selectors.job_list(actor=request.actor, dataset=dataset)[:5]),
         "can_write": request.actor.can("dataset.write"),
     }
@@ -105,6 +110,7 @@ def row(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> HttpR
         "record": record_of(found),
         "previous": rows.filter(pk__lt=row_pk).order_by("-pk").first(),
         "following": rows.filter(pk__gt=row_pk).first(),
+        "can_write": request.actor.can("dataset.write"),
     }
     return render(request, "datasets/row.html", context)
 
@@ -141,10 +147,11 @@ def generate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_GET
 @allowed("dataset.read")
 def job(request: TenantRequest, tenant_slug: str, pk: int, job_pk: int) -> HttpResponse:
-    """Show how far a job is; the fragment asks for itself while it runs."""
-    found = _job(request, pk, job_pk)
-    page = "datasets/_job.html" if request.headers.get("HX-Request") else "datasets/job.html"
-    return render(request, page, _job_context(request, found))
+    """Show how far a job is, with ``?item=`` one candidate in full; a stream keeps it up to date."""
+    found = job_shown(actor=request.actor, pk=pk, job_pk=job_pk)
+    item = request.GET.get("item", "")
+    context = job_context(actor=request.actor, job=found, item=item)
+    return render(request, "datasets/job.html", context)
 
 
 @require_POST
@@ -153,7 +160,7 @@ def job_move(
     request: TenantRequest, tenant_slug: str, pk: int, job_pk: int, move: str
 ) -> HttpResponse:
     """Pause, resume or stop a job."""
-    found = _job(request, pk, job_pk)
+    found = job_shown(actor=request.actor, pk=pk, job_pk=job_pk)
     more: dict[str, Any] = {}
     if move == "resume":
         more["budget_usd"] = request.POST.get("budget_usd") or None
@@ -164,42 +171,3 @@ def job_move(
             raise
         messages.error(request, error.message)
     return redirect("datasets:job", tenant_slug, pk, job_pk)
-
-
-@require_POST
-@allowed("dataset.write")
-def version_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Freeze rows into a version."""
-    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    only = RowFilter(status=RowStatus.APPROVED) if request.POST.get("approved") else RowFilter()
-    try:
-        made = services.version_create(
-            tenant=request.tenant,
-            actor=request.actor,
-            dataset=dataset,
-            only=only,
-            note=request.POST.get("note", ""),
-        )
-    except Conflict as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(request, f"Version {made.number} has {made.row_count} rows.")
-    return redirect("datasets:detail", tenant_slug, pk)
-
-
-def _job(request: TenantRequest, pk: int, job_pk: int) -> GenerationJob:
-    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    return selectors.job_get(actor=request.actor, pk=job_pk, dataset=dataset)
-
-
-def _job_context(request: TenantRequest, found: GenerationJob) -> dict[str, Any]:
-    ended = found.kept + found.dropped + found.failed
-    return {
-        "dataset": found.dataset,
-        "job": found,
-        "progress": progress_read(actor=request.actor, job=found),
-        "ended": ended,
-        "is_active": found.state in JOB_ACTIVE,
-        "model_label": model_label(found.model),
-        "can_write": request.actor.can("dataset.write"),
-    }

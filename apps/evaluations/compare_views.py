@@ -95,8 +95,7 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
     criteria = list(found.criteria)
     charted = ([c for c in criteria if c.name != "overall"] or criteria)[:CHARTED]
     is_best = request.GET.get("order") == "best"
-    rows = list(reversed(found.rows)) if is_best else list(found.rows)
-    rows = rows[:ROWS]
+    rows = found.rows[: -ROWS - 1 : -1] if is_best else found.rows[:ROWS]
     questions = _questions(a, [row.row for row in rows])
     chosen = request.GET.get("row", "")
     place = next((n for n, row in enumerate(rows) if str(row.row) == chosen), 0)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.datasets.rubric import SIX
-from apps.evaluations.selectors import ArmScores
+from apps.evaluations.series import ArmScores, Series, common
 from apps.evaluations.statistics.corrections import holm
 from apps.evaluations.statistics.paired import (
     TestResult,
     bootstrap_mean,
     differences,
     mcnemar,
-    paired_difference,
     wilcoxon,
 )
 from apps.evaluations.statistics.power import rows_needed, smallest_effect
-from apps.evaluations.statistics.values import Estimate
+from apps.evaluations.statistics.values import Estimate, Floats
 from basics.errors import Conflict
 
 OVERALL = "overall"
@@ -72,6 +72,27 @@ class RowChange:
         return self.b - self.a
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RowChanges(Sequence[RowChange]):
+    """Rows in both arms, worst change first; a row becomes an object when it is looked at."""
+
+    rows: NDArray[np.int64]
+    a: Floats
+    b: Floats
+
+    @overload
+    def __getitem__(self, at: int) -> RowChange: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[RowChange]: ...
+    def __getitem__(self, at: int | slice) -> RowChange | Sequence[RowChange]:
+        if isinstance(at, slice):
+            return [self[n] for n in range(*at.indices(len(self)))]
+        return RowChange(int(self.rows[at]), float(self.a[at]), float(self.b[at]))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two arms compared.
@@ -116,31 +137,31 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     names = [n for n in a.names if n in b.values]
     values_a, values_b = {n: a.values[n] for n in names}, {n: b.values[n] for n in names}
     parts = [n for n in names if n in _WEIGHTS] or names
-    values_a[OVERALL] = _overall(a.values, parts)
-    values_b[OVERALL] = _overall(b.values, parts)
+    values_a[OVERALL] = _overall(a, parts)
+    values_b[OVERALL] = _overall(b, parts)
     wanted = [OVERALL, *[n for n in names if len(names) > 1]]
     chosen = leading or (OVERALL if len(names) != 1 else names[0])
     if len(names) == 1:
         wanted = names
     if chosen not in wanted:
         raise Conflict("not_comparable", f"Both arms have no score “{chosen}”.")
-    paired = {n: sorted(set(values_a[n]) & set(values_b[n])) for n in wanted}
-    wanted = [n for n in wanted if paired[n]]
+    rows = {n: common((values_a[n], values_b[n])) for n in wanted}
+    wanted = [n for n in wanted if rows[n].size]
     if chosen not in wanted:
         raise Conflict(
             "not_comparable", "These two have no scored row in common. Compare arms over the same dataset."
         )  # fmt: skip
-    tests = {n: wilcoxon(_changes(values_a[n], values_b[n], paired[n])) for n in wanted}
+    paired = {n: (values_a[n].at(rows[n]), values_b[n].at(rows[n])) for n in wanted}
+    changes = {n: _changes(*paired[n]) for n in wanted}
+    tests = {n: wilcoxon(changes[n]) for n in wanted}
     corrected = dict(zip(wanted, holm([tests[n].p_value for n in wanted]), strict=True))
     criteria = [
         Criterion(
             name=n,
-            n=len(paired[n]),
-            a=bootstrap_mean([values_a[n][r] for r in paired[n]]),
-            b=bootstrap_mean([values_b[n][r] for r in paired[n]]),
-            change=paired_difference(
-                [values_a[n][r] for r in paired[n]], [values_b[n][r] for r in paired[n]]
-            ),
+            n=rows[n].size,
+            a=bootstrap_mean(paired[n][0]),
+            b=bootstrap_mean(paired[n][1]),
+            change=bootstrap_mean(differences(*paired[n])),
             p_value=tests[n].p_value,
             p_corrected=corrected[n],
             is_judged=bool({n, *(parts if n == OVERALL else ())} & (a.judged | b.judged)),
@@ -150,35 +171,32 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
         )
         for n in wanted
     ]
-    rows = [RowChange(r, values_a[chosen][r], values_b[chosen][r]) for r in paired[chosen]]
-    rows.sort(key=lambda row: (row.change, row.row))
-    deltas = np.array([row.change for row in rows])
-    deviation = float(deltas.std(ddof=1)) if len(rows) > 1 else 0.0
+    first, second = paired[chosen]
+    deltas = second - first
+    order = np.lexsort((rows[chosen], deltas))
+    found = RowChanges(rows[chosen][order], first[order], second[order])
+    deviation = float(deltas.std(ddof=1)) if len(found) > 1 else 0.0
     lead = next(c for c in criteria if c.name == chosen)
-    pass_a = [row.a >= PASS for row in rows]
-    pass_b = [row.b >= PASS for row in rows]
-    every = set(values_a[chosen]) | set(values_b[chosen])
+    pass_a, pass_b = first >= PASS, second >= PASS
+    every = len(values_a[chosen]) + len(values_b[chosen]) - len(found)
     return Comparison(
         leading=lead,
         criteria=criteria,
-        rows=rows,
+        rows=found,
         wins=int((deltas > _SAME).sum()),
         ties=int((np.abs(deltas) <= _SAME).sum()),
         losses=int((deltas < -_SAME).sum()),
-        pass_a=sum(pass_a) / len(rows),
-        pass_b=sum(pass_b) / len(rows),
-        passes=mcnemar(
-            sum(x and not y for x, y in zip(pass_a, pass_b, strict=True)),
-            sum(y and not x for x, y in zip(pass_a, pass_b, strict=True)),
-        ),
-        smallest=smallest_effect(deviation, len(rows)),
+        pass_a=float(pass_a.mean()),
+        pass_b=float(pass_b.mean()),
+        passes=mcnemar(int((pass_a & ~pass_b).sum()), int((pass_b & ~pass_a).sum())),
+        smallest=smallest_effect(deviation, len(found)),
         needed=rows_needed(deviation, lead.change.value)
         if abs(lead.change.value) > _SAME and deviation
         else None,
-        left_out=len(every) - len(rows),
+        left_out=every - len(found),
         bins=_histogram(deltas),
-        latency=_medians(a.latency_ms, b.latency_ms),
-        cost=_means(a.cost_usd, b.cost_usd),
+        latency=_both(a.latency_ms, b.latency_ms, np.median),
+        cost=_both(a.cost_usd, b.cost_usd, np.mean),
         notes=_notes(criteria, a, b),
     )
 
@@ -229,48 +247,38 @@ def _moves(criterion: Criterion) -> str:
     return f"{way} by {abs(change.value):.2f}, 95 % interval {change.low:.2f} to {change.high:.2f}"
 
 
-def _overall(values: Mapping[str, Mapping[int, float]], parts: Sequence[str]) -> dict[int, float]:
+def _overall(scores: ArmScores, parts: Sequence[str]) -> Series:
     """Return the weighted mean per row over the parts, for rows that have them all."""
     if not parts:
-        return {}
-    rows = set.intersection(*(set(values[n]) for n in parts))
+        return Series.of()
+    rows = common(scores.values[n] for n in parts)
     weights = [_WEIGHTS.get(n, 1.0) for n in parts]
-    total = sum(weights)
-    return {
-        row: sum(w * values[n][row] for n, w in zip(parts, weights, strict=True)) / total
-        for row in rows
-    }
+    total = np.zeros(rows.size)
+    for weight, name in zip(weights, parts, strict=True):
+        total += weight * scores.values[name].at(rows)
+    return Series(rows, total / sum(weights))
 
 
-def _changes(
-    a: Mapping[int, float], b: Mapping[int, float], rows: Sequence[int]
-) -> Sequence[float]:
-    found = differences([a[r] for r in rows], [b[r] for r in rows])
+def _changes(a: Floats, b: Floats) -> Floats:
+    found = differences(a, b)
     # Means over repeats differ in their last bits where nothing has changed.
-    return [0.0 if abs(d) <= _SAME else float(d) for d in found]
+    return np.where(np.abs(found) <= _SAME, 0.0, found)
 
 
-def _histogram(deltas: np.ndarray) -> list[int]:
-    counts = [0] * 9
-    for delta in deltas.tolist():
-        counts[4 if abs(delta) <= _SAME else _bin(delta)] += 1
+def _histogram(deltas: Floats) -> list[int]:
+    """Return rows by change: tenths around 0; a small one counts as the nearest real change, not as none."""
+    changed = deltas[np.abs(deltas) > _SAME]
+    places = np.searchsorted(_BINS, changed, side="left")
+    places = np.where(places == 4, np.where(changed > 0, 5, 3), places)
+    counts: list[int] = np.bincount(places, minlength=9).tolist()
+    counts[4] = deltas.size - changed.size
     return counts
 
 
-def _bin(delta: float) -> int:
-    """Return the bin of a change: tenths around 0; a small one counts as the nearest real change, not as none."""
-    place = sum(delta > edge for edge in _BINS)
-    if place == 4:
-        return 5 if delta > 0 else 3
-    return place
-
-
-def _medians(a: Mapping[int, float], b: Mapping[int, float]) -> tuple[float, float] | None:
-    return (statistics.median(a.values()), statistics.median(b.values())) if a and b else None
-
-
-def _means(a: Mapping[int, float], b: Mapping[int, float]) -> tuple[float, float] | None:
-    return (statistics.fmean(a.values()), statistics.fmean(b.values())) if a and b else None
+def _both(
+    a: Series, b: Series, figure: Callable[[Floats], np.floating[Any]]
+) -> tuple[float, float] | None:
+    return (float(figure(a.values)), float(figure(b.values))) if len(a) and len(b) else None
 
 
 def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[str]:

@@ -16,7 +16,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from apps.evaluations.comparison import OVERALL, PASS, Comparison, arms_compare
 from apps.evaluations.models import Arm, Baseline, ExperimentState, RubricVersion, Score
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
-from apps.evaluations.selectors import ArmScores, arm_label_coverage, arm_scores, baseline_get
+from apps.evaluations.selectors import arm_label_coverage, arm_scores, baseline_get
+from apps.evaluations.series import ArmScores
 from apps.evaluations.trust import BAR, trusted_authors
 from basics.errors import Conflict
 from tenancy.actors import Actor
@@ -186,12 +187,12 @@ def _minima(after: ArmScores, trusted: set[str], minima: Mapping[str, float]) ->
     checks = []
     for name, least in minima.items():
         values = after.values.get(name)
-        if not values:
+        if values is None or not len(values):
             checks.append(
                 Check(f"{name} at least {least:g}", "failed", "The arm has no such score.")
             )
             continue
-        mean = statistics.fmean(values.values())
+        mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
         message = f"{mean:.3f} over {len(values)} rows"
         if name in after.judged and name not in trusted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
 
@@ -15,6 +15,8 @@ from apps.evaluations.models import (
     Arm,
     Baseline,
     Experiment,
+    ExperimentState,
+    KeptScores,
     Rubric,
     Score,
     ScoreAuthor,
@@ -23,6 +25,7 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.scorers.retrieval import label_coverage
+from apps.evaluations.series import ArmScores, Series, unpack
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -99,42 +102,28 @@ def baseline_get(*, actor: Actor, dataset_id: int, name: str = "main") -> Baseli
     return found
 
 
-@dataclass(slots=True)
-class ArmScores:
-    """What an arm scored: per score and row the mean over repeats, unscored ones left out.
-
-    Attributes:
-        values: score -> row -> 0 to 1.
-        repeats: score -> mean of the arm in each repeat.
-        authors: score -> who gave it.
-        judged: scores that judges gave.
-        unscored: score -> trials without it.
-        latency_ms, cost_usd: per row, where known.
-    """
-
-    values: dict[str, dict[int, float]] = field(default_factory=dict)
-    repeats: dict[str, list[float]] = field(default_factory=dict)
-    authors: dict[str, set[str]] = field(default_factory=dict)
-    judged: set[str] = field(default_factory=set)
-    unscored: dict[str, int] = field(default_factory=dict)
-    latency_ms: dict[int, float] = field(default_factory=dict)
-    cost_usd: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of its scores, sorted."""
-        return sorted(self.values)
-
-
 def arm_scores(*, actor: Actor, arm: Arm) -> ArmScores:
-    """Return an arm's scores by rules and judges, in four queries whatever its size."""
+    """Return an arm's scores by rules and judges: as they were kept when its experiment completed, else counted now."""
     actor.require("evaluation.read")
-    given = Score.objects.visible_to(actor).filter(trial__arm=arm)
+    if arm.experiment.state == ExperimentState.COMPLETED:
+        kept = KeptScores.objects.visible_to(actor).filter(arm=arm).values_list("data", flat=True)
+        data = kept.first()
+        found = None if data is None else unpack(bytes(data))
+        if found is not None:
+            return found
+    return arm_scores_counted(arm)
+
+
+def arm_scores_counted(arm: Arm) -> ArmScores:
+    """Return an arm's scores, counted by the database, in four queries whatever its size."""
+    given = Score.objects.filter(tenant_id=arm.tenant_id, trial__arm=arm)
     given = given.exclude(author_kind=ScoreAuthor.PERSON)
     found = ArmScores()
     scored = given.filter(value__isnull=False)
+    values: dict[str, dict[int, float]] = {}
     for name, row, value in scored.values_list("name", "trial__row_ref").annotate(v=Avg("value")):
-        found.values.setdefault(name, {})[row] = value
+        values.setdefault(name, {})[row] = value
+    found.values = {name: Series.of(by_row) for name, by_row in values.items()}
     per_repeat = scored.values_list("name", "trial__repeat").annotate(v=Avg("value"))
     for name, _, value in per_repeat.order_by("name", "trial__repeat"):
         found.repeats.setdefault(name, []).append(value)
@@ -144,14 +133,12 @@ def arm_scores(*, actor: Actor, arm: Arm) -> ArmScores:
         found.unscored[name] = found.unscored.get(name, 0) + missing
         if kind == ScoreAuthor.JUDGE:
             found.judged.add(name)
-    trials = Trial.objects.visible_to(actor).filter(arm=arm, state__in=TRIAL_ENDED)
-    for row, latency, cost in trials.values_list("row_ref").annotate(
-        latency=Avg("latency_ms"), cost=Avg("cost_usd")
-    ):
-        if latency is not None:
-            found.latency_ms[row] = latency
-        if cost is not None:
-            found.cost_usd[row] = float(cost)
+    trials = Trial.objects.filter(tenant_id=arm.tenant_id, arm=arm, state__in=TRIAL_ENDED)
+    figures = list(
+        trials.values_list("row_ref").annotate(latency=Avg("latency_ms"), cost=Avg("cost_usd"))
+    )
+    found.latency_ms = Series.of((row, ms) for row, ms, _ in figures if ms is not None)
+    found.cost_usd = Series.of((row, float(usd)) for row, _, usd in figures if usd is not None)
     return found
 
 

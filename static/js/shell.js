@@ -114,7 +114,7 @@ document.addEventListener("keydown", (e) => {
   }
   if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
   if (e.key === "?") { e.preventDefault(); $("shortcuts")?.showModal(); }
-  else if (["/", "c", "u"].includes(e.key) && press(e.key)) e.preventDefault();
+  else if (e.key.length === 1 && press(e.key)) e.preventDefault();
 });
 
 // --- small helpers bound by attribute ------------------------------------------------------------

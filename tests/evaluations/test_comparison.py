@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from apps.evaluations.comparison import arms_compare, verdict
-from apps.evaluations.selectors import ArmScores
+from apps.evaluations.series import ArmScores, Series, pack, unpack
 from basics.errors import Conflict
 
 
 def arm(values, *, author="retrieval@1", judged=False, name="ndcg@10", cost=None):
     found = ArmScores(
-        values={name: dict(enumerate(values))},
+        values={name: Series.of(enumerate(values))},
         authors={name: {author}},
         judged={name} if judged else set(),
     )
     if cost is not None:
-        found.cost_usd = dict.fromkeys(range(len(values)), cost)
+        found.cost_usd = Series.of(dict.fromkeys(range(len(values)), cost))
     return found
 
 
@@ -89,3 +89,17 @@ def test_other_scorers_and_word_counting_are_said():
     assert not found.leading.same_author
     assert any("different scorers" in note for note in found.notes)
     assert any("counted by words" in note for note in found.notes)
+
+
+def test_packed_scores_compare_as_the_scores_themselves():
+    before, after = planted(40)
+    a, b = arm(before, cost=0.01), arm(after, cost=0.02, judged=True, author="judge:six@1:x")
+    a.repeats, a.unscored = {"ndcg@10": [0.5, 0.6]}, {"ndcg@10": 3}
+    first, second = unpack(pack(a)), unpack(pack(b))
+    assert first is not None
+    assert second is not None
+    assert (first.repeats, first.unscored, second.judged) == (a.repeats, a.unscored, {"ndcg@10"})
+    plain, packed = arms_compare(a, b), arms_compare(first, second)
+    assert packed.criteria == plain.criteria
+    assert list(packed.rows) == list(plain.rows)
+    assert (packed.bins, packed.cost, packed.notes) == (plain.bins, plain.cost, plain.notes)

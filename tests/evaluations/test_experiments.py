@@ -11,8 +11,17 @@ from asgiref.sync import sync_to_async
 from apps.collections.models import Chunk
 from apps.datasets.record import Record
 from apps.evaluations import tasks
-from apps.evaluations.models import Arm, Experiment, ExperimentState, Score, Trial, TrialState
+from apps.evaluations.models import (
+    Arm,
+    Experiment,
+    ExperimentState,
+    KeptScores,
+    Score,
+    Trial,
+    TrialState,
+)
 from apps.evaluations.outcomes import labels_map
+from apps.evaluations.selectors import arm_scores, arm_scores_counted
 from apps.evaluations.services import (
     ArmSpec,
     experiment_create,
@@ -22,6 +31,7 @@ from apps.evaluations.services import (
 )
 from basics.errors import Conflict, Denied, Invalid, Missing
 from runs.services import Completion, CompletionFailed
+from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope
 from tests.conversations.conftest import hit_of
 from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
@@ -59,6 +69,15 @@ def searched(monkeypatch):
     monkeypatch.setattr(tasks, "search_run", search)
 
 
+def scores_both_ways(experiment: Experiment) -> tuple[set[float], set[float]]:
+    """Return what the arm scored in "mrr", as it was kept at the end and as the rows say."""
+    with tenant_scope(experiment.tenant_id):
+        arm = Arm.objects.select_related("experiment").get(experiment=experiment)
+        assert KeptScores.objects.filter(arm=arm).count() == 1
+        kept = arm_scores(actor=system_actor(experiment.tenant_id), arm=arm)
+        return set(kept.values["mrr"].values), set(arm_scores_counted(arm).values["mrr"].values)
+
+
 @committing
 async def test_a_retrieval_experiment_scores_every_row(cast, library, searched, lane_threads):
     version = await sync_to_async(make_version)(cast, rows_of(library))
@@ -73,6 +92,8 @@ async def test_a_retrieval_experiment_scores_every_row(cast, library, searched, 
     )
     assert row.given[2, 0, "mrr"].author == "retrieval@1"
     assert row.corpus
+    kept, counted = await sync_to_async(scores_both_ways)(row)
+    assert kept == counted == {1.0, 1 / 2, 1 / 3}
 
 
 @committing

@@ -20,7 +20,7 @@ from apps.collections.services import batch_undo, file_write
 from apps.conversations.models import AssistantVersion, Message
 from apps.datasets.columns import record_columns
 from apps.datasets.files import dataset_file_key
-from apps.datasets.record import Record
+from apps.datasets.record import Record, Source
 from jobs.models import Job
 from runs.models import RunStep
 from tenancy.actors import system_actor
@@ -291,7 +291,7 @@ def _generating(state: str) -> Callable[[Side, str], None]:
 
 def _has_row(side: Side, role: str) -> None:
     row = side.row("datasets.DatasetRow", role)
-    record = Record(question=row.question, answer="Because.")
+    record = Record(row.question, "Because.", sources=(Source("a.pdf", "Because."),))
     for name, value in record_columns(record).items():
         setattr(row, name, value)
     with platform_scope():
@@ -324,6 +324,18 @@ _EXPORTED = _work_of_the_dataset(
 _IMPORTED = _work_of_the_dataset(
     "datasets.DatasetImport", status="completed", format="jsonl", errors_file=_FILE, problems=[]
 )
+
+
+def _row_ids(side: Side, role: str) -> list[int]:
+    return [side.row("datasets.DatasetRow", role).pk]
+
+
+def _turn_ids(side: Side, role: str) -> list[int]:
+    return [side.row("conversations.Turn", role).pk]
+
+
+def _feedback_ids(side: Side, role: str) -> list[int]:
+    return [side.row("conversations.Feedback", role).pk]
 
 
 def _content_hash(side: Side, role: str) -> str:
@@ -737,8 +749,18 @@ PORTAL: tuple[Row, ...] = (
     Row("datasets:diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("datasets:generate", "GET", "dataset.write", DATASET),
     Row("datasets:generate", "POST", "dataset.write", DATASET, data=_send(rows=1), ok=422),
-    Row("datasets:version-create", "POST", "dataset.write", DATASET, ok=302),
+    Row("datasets:versions", "GET", "dataset.read", DATASET),
+    Row("datasets:versions", "POST", "dataset.write", DATASET, ok=302),
+    Row("datasets:version", "GET", "dataset.read", DATASET, {"number": _number}),
+    Row("datasets:rows-settle", "POST", "dataset.write", DATASET, data=_send(row=_row_ids, act="train"), before=_has_row, ok=302),
+    Row("datasets:sources", "GET", "dataset.read", DATASET, before=_has_row),
+    Row("datasets:sources", "POST", "dataset.write", DATASET, data=_send(document="a.pdf", license="MIT"), before=_has_row, ok=302),
+    Row("datasets:from-feedback", "GET", "dataset.write"),
+    Row("datasets:from-feedback", "POST", "dataset.write", data=_send(pick=_feedback_ids), ok=302),
+    Row("datasets:from-conversation", "GET", "dataset.write", {"conversation_pk": "conversations.Conversation"}, before=_answered),
+    Row("datasets:from-conversation", "POST", "dataset.write", {"conversation_pk": "conversations.Conversation"}, data=_send(pick=_turn_ids), before=_answered, ok=302),
     Row("datasets:job", "GET", "dataset.read", GENERATION_PAGE, before=_generating("running")),
+    Row("datasets:job-stream", "GET", "dataset.read", GENERATION_PAGE, before=_generating("completed"), is_stream=True),
     Row("datasets:job-pause", "POST", "dataset.write", GENERATION_PAGE, before=_generating("running"), ok=302),
     Row("datasets:job-resume", "POST", "dataset.write", GENERATION_PAGE, before=_generating("paused"), ok=302),
     Row("datasets:job-stop", "POST", "dataset.write", GENERATION_PAGE, before=_generating("running"), ok=302),
@@ -1016,6 +1038,11 @@ API: tuple[Row, ...] = (
     Row("api:dataset-checks-list", "POST", "dataset.write", DATASET, data=_send(kind="secrets"), ok=202, also=("dataset.read",)),
     Row("api:dataset-checks-detail", "GET", "dataset.write", {"pk": "datasets.DatasetCheck"}, also=("dataset.read",)),
     Row("api:dataset-rows-review", "POST", "dataset.write", DATASET_ROW, data=_send(verdict="approve", content_hash=_content_hash), before=_has_row, also=("dataset.read",)),
+    Row("api:dataset-rows-settle", "POST", "dataset.write", DATASET, data=_send(rows=_row_ids, act="train"), before=_has_row, also=("dataset.read",)),
+    Row("api:dataset-rows-from-conversation", "POST", "dataset.write", DATASET, data=_send(conversation=_pk("conversations.Conversation"), turns=_turn_ids, is_trial=True), before=_answered, also=("dataset.read", "conversation.read")),
+    Row("api:dataset-rows-from-feedback", "POST", "dataset.write", DATASET, data=_send(feedback=_feedback_ids, is_trial=True), before=_answered, also=("dataset.read", "conversation.read")),
+    Row("api:dataset-sources-list", "GET", "dataset.read", DATASET, before=_has_row),
+    Row("api:dataset-sources-list", "PATCH", "dataset.write", DATASET, data=_send(document="a.pdf", license="MIT"), before=_has_row, also=("dataset.read",)),
     Row("api:dataset-versions-diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("api:generations-list", "GET", "dataset.read", DATASET),
     Row("api:generations-list", "POST", "dataset.write", DATASET, data=_send(settings=_asked_about), before=_askable, ok=202, also=("dataset.read", "search.run", "collection.read"), body_ids=404),

@@ -68,6 +68,7 @@ def test_streams_have_rows():
         "collections:stream",
         "tools:approvals-stream",
         "conversations:run-stream",
+        "datasets:job-stream",
         "api:runs-events",
     }
 

@@ -138,6 +138,8 @@ class Side:
             given: dict[str, Any] = {}
             if model is Document:
                 given["status"] = "ready"
+            if model._meta.label == "datasets.DatasetRow":
+                given["answer"] = "Because."
             if model._meta.label in {"conversations.Conversation", "runs.Run"}:
                 given["model"] = "extractive"
             if model._meta.label == "runs.ToolCall":

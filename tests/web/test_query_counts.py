@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.conversations.assistants import VersionSpec
+from apps.datasets.record import Record, Source
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
@@ -42,6 +44,39 @@ COLLECTION_PAGES = {
     )
 }
 ASKED = {"collections:file-search": {"q": "1"}}
+DATASET_PAGES = {
+    f"datasets:{page}"
+    for page in (
+        "detail",
+        "generate",
+        "review",
+        "checks",
+        "sources",
+        "versions",
+        "exports",
+        "imports",
+    )
+}
+DATASET_LISTS = {
+    f"api:{name}-list"
+    for name in (
+        "dataset-rows",
+        "dataset-versions",
+        "dataset-exports",
+        "dataset-imports",
+        "dataset-checks",
+        "dataset-sources",
+        "generations",
+    )
+}
+# Of a dataset page with one more argument: the row it names, and which of its attributes.
+DATASET_PARTS = {
+    "datasets:row": ("datasets.DatasetRow", "pk"),
+    "datasets:job": ("datasets.GenerationJob", "pk"),
+    "datasets:export": ("datasets.DatasetExport", "pk"),
+    "datasets:import": ("datasets.DatasetImport", "pk"),
+    "datasets:version": ("datasets.DatasetVersion", "number"),
+}
 COLLECTION_LISTS = {"api:chunks-list", "api:chunks-reader"}
 
 
@@ -56,13 +91,45 @@ def populate(side: Side, times: int) -> None:
     from apps.collections.services import file_write
     from apps.conversations.models import Conversation
     from apps.conversations.services import assistant_create, version_publish
+    from apps.datasets.services import NewRow, rows_add, version_create
     from budgets.models import Budget
     from runs.models import ChunkRead, ToolCall
 
     owner, tenant = side.user("owner"), side.tenant
     actor = actor_of(side.people["owner"])
     collection = side.row("collections.Collection", "owner")
+    dataset = side.row("datasets.Dataset", "owner")
     for number in range(times):
+        for label in (
+            "datasets.DatasetExport",
+            "datasets.DatasetImport",
+            "datasets.DatasetCheck",
+            "datasets.GenerationJob",
+        ):
+            make_row(apps.get_model(label), tenant, owner, dataset=dataset)
+        make_row(apps.get_model("datasets.Dataset"), tenant, owner)
+        judged = make_row(apps.get_model("conversations.Feedback"), tenant, owner, user=owner)
+        for author, text in (("user", f"Why {number}?"), ("assistant", "Because.")):
+            make_row(
+                apps.get_model("conversations.Message"),
+                tenant,
+                owner,
+                turn=judged.turn,
+                author=author,
+                text=text,
+            )
+        with tenant_scope(tenant.pk):
+            rows = [
+                NewRow(
+                    Record(
+                        f"Why {times}.{number}?",
+                        "So.",
+                        sources=(Source(f"{times}.{number}.pdf", "So."),),
+                    )
+                )
+            ]
+            rows_add(tenant=tenant, actor=actor, dataset=dataset, rows=rows, source="test")
+            version_create(tenant=tenant, actor=actor, dataset=dataset)
         model_entry_set(
             tenant=tenant,
             actor=actor,
@@ -102,6 +169,8 @@ def cost(side: Side, name: str) -> int:
     """Return the queries of one GET by the owner."""
     if name.startswith("api:"):
         pks = [side.row("collections.Collection", "owner").pk] if name in COLLECTION_LISTS else []
+        if name in DATASET_LISTS:
+            pks = [side.row("datasets.Dataset", "owner").pk]
         url, headers = reverse(name, args=pks), {"X-Tenant": side.tenant.slug}
     elif name.startswith("admin:"):
         url, headers = reverse(name), {}
@@ -109,6 +178,11 @@ def cost(side: Side, name: str) -> int:
         args: list[Any] = [side.tenant.slug]
         if name in COLLECTION_PAGES:
             args.append(side.row("collections.Collection", "owner").pk)
+        if name in DATASET_PAGES | set(DATASET_PARTS):
+            args.append(side.row("datasets.Dataset", "owner").pk)
+        if name in DATASET_PARTS:
+            label, attribute = DATASET_PARTS[name]
+            args.append(getattr(side.row(label, "owner"), attribute))
         if name == "collections:chunk":
             chunk = side.row("collections.Chunk", "owner")
             args += [chunk.collection_id, chunk.pk]

@@ -1,10 +1,16 @@
-"""Decide about rows: approve, reject, send back; with the two-person rule where the dataset has it."""
+"""Decide about rows: approve, reject, send back; with the two-person rule where the dataset has it. And mend findings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
-from apps.datasets.models import DatasetRow, RowReview, RowStatus
+from apps.datasets.columns import record_of
+from apps.datasets.curation.scan import redact
+from apps.datasets.models import Dataset, DatasetRow, RowReview, RowStatus, Split
+from apps.datasets.record import to_values
+from apps.datasets.services.rows import row_update
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -12,6 +18,13 @@ from tenancy.services import audit_record
 
 MAX_NOTE = 2_000
 NEEDED = 2
+MAX_SETTLED = 200
+SETTLEMENTS = {
+    "reject": "Reject",
+    "train": "Move to training",
+    "redact": "Hide what was found",
+}
+"""What can be done with rows that a check has found, and how it is called."""
 
 
 def row_review(
@@ -75,6 +88,61 @@ def row_review(
             data={"verdict": verdict, "status": locked.status, "content": content_hash},
         )
     return locked
+
+
+def rows_settle(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    row_pks: Sequence[int],
+    act: str,
+    note: str = "",
+) -> int:
+    """Do one thing with rows that a check has found; returns how many have changed. All or none.
+
+    Args:
+        act: ``reject`` (needs a note), ``train`` moves them to that split, ``redact`` hides personal data and secrets;
+            an approved row that is redacted goes back to review.
+
+    Raises:
+        Invalid: an unknown act, no row, more than ``MAX_SETTLED``, or a rejection without a reason.
+        Missing: the dataset has no such row.
+    """
+    actor.require("dataset.write")
+    if act not in SETTLEMENTS:
+        raise Invalid("act_unknown", f"Choose one of {', '.join(SETTLEMENTS)}.")
+    wanted = set(row_pks)
+    if not wanted or len(wanted) > MAX_SETTLED:
+        raise Invalid("rows_none", f"Choose 1 to {MAX_SETTLED} rows.")
+    changed = 0
+    with transaction.atomic():
+        rows = DatasetRow.objects.visible_to(actor).select_for_update(of=("self",))
+        found = list(rows.filter(dataset=dataset, pk__in=wanted).order_by("pk"))
+        if len(found) < len(wanted):
+            raise Missing("row")
+        for row in found:
+            changed += _settled(tenant, actor, row, act, note)
+    return changed
+
+
+def _settled(tenant: Tenant, actor: Actor, row: DatasetRow, act: str, note: str) -> bool:
+    if act == "reject":
+        if row.status == RowStatus.REJECTED:
+            return False
+        row_review(
+            tenant=tenant, actor=actor, row=row, verdict=RowReview.Verdict.REJECT, content_hash=row.content_hash, note=note
+        )  # fmt: skip
+        return True
+    if act == "train":
+        changes = {"split": Split.TRAIN.value} if row.split != Split.TRAIN else {}
+    else:
+        before = record_of(row)
+        old, new = to_values(before), to_values(redact(before)[0])
+        changes = {name: new[name] for name in new if name != "id" and new[name] != old[name]}
+    if changes:
+        row_update(tenant=tenant, actor=actor, row=row, changes=changes)
+    return bool(changes)
 
 
 def _status(row: DatasetRow, verdict: str) -> str:

@@ -87,6 +87,13 @@ def signature_of(content_hash: str, manifest: Mapping[str, Any]) -> str:
     return hmac.new(settings.SECRET_KEY.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
+def version_is_intact(version: DatasetVersion) -> bool:
+    """Tell whether hash and manifest are those that were signed, with the installation's present key."""
+    return hmac.compare_digest(
+        version.signature, signature_of(version.content_hash, version.manifest)
+    )
+
+
 def _members_write(
     tenant: Tenant,
     dataset: Dataset,

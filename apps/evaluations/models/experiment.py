@@ -135,6 +135,19 @@ class Trial(TenantModel):
         return f"trial {self.row_ref}.{self.repeat} of arm {self.arm_id} ({self.state})"
 
 
+class KeptScores(TenantModel):
+    """What an arm of a completed experiment scored, packed: comparisons read this and not a score for each row. Append-only."""
+
+    append_only = True
+
+    arm = TenantForeignKey(Arm, related_name="kept_scores", unique=True)
+    data = models.BinaryField(help_text="See apps.evaluations.series.pack.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"scores of arm {self.arm_id}"
+
+
 class ScoreCache(TenantModel):
     """An answer of a judge's model, by everything that it depends on. Append-only."""
 

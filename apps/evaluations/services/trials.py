@@ -15,6 +15,7 @@ from django.utils import timezone
 from apps.evaluations.models import (
     Experiment,
     ExperimentState,
+    KeptScores,
     RubricVersion,
     Score,
     ScoreAuthor,
@@ -23,6 +24,8 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.outcomes import outcome_json
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
+from apps.evaluations.selectors import arm_scores_counted
+from apps.evaluations.series import pack
 from jobs.services import job_enqueue
 from runs.storable import json_storable, text_storable
 from tenancy.actors import Actor, system_actor
@@ -61,6 +64,7 @@ def trials_start(experiment: Experiment) -> int:
             experiment.state = ExperimentState.COMPLETED
             experiment.finished_at = timezone.now()
             experiment.save(update_fields=["state", "finished_at"])
+            _scores_keep(experiment)
         return 0
     if experiment.budget_usd is not None:
         room = min(room, _affordable(experiment, counts["at_work"]))
@@ -79,6 +83,14 @@ def trials_start(experiment: Experiment) -> int:
         trial.state = TrialState.ANSWERING
     Trial.objects.bulk_update(chosen, ["state", "job"])
     return len(chosen)
+
+
+def _scores_keep(experiment: Experiment) -> None:
+    """Keep what the arms scored, packed: nothing of it changes after the end, and comparisons read it at once."""
+    KeptScores.objects.bulk_create(
+        KeptScores(tenant_id=experiment.tenant_id, arm=arm, data=pack(arm_scores_counted(arm)))
+        for arm in experiment.arms.all()
+    )
 
 
 def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None:

@@ -1,0 +1,163 @@
+"""REST of rows from conversations and feedback, of what is done about findings, and of sources. The views hold no rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.collections.api_values import text, valid
+from apps.conversations.selectors import conversation_get
+from apps.datasets import selectors, services
+from apps.datasets.collect_shapes import (
+    CollectedOutput,
+    FromConversationInput,
+    FromFeedbackInput,
+    SettleInput,
+    SettleOutput,
+    SourceLicenseInput,
+    SourceLicenseOutput,
+    SourcesOutput,
+)
+from apps.datasets.curation_selectors import source_list
+from apps.datasets.models import Dataset
+from apps.datasets.services import Collected, RowsAdded
+from web.drf.views import TenantAPIView
+
+_WRITE = "dataset.write"
+_PAGE = 50
+
+
+class _Base(TenantAPIView):
+    def _dataset(self, pk: int) -> Dataset:
+        return selectors.dataset_get(actor=self.actor, pk=pk)
+
+    def _answer(self, found: Sequence[Collected], made: RowsAdded | None) -> Response:
+        values = {
+            "rows": [_shown(one) for one in found],
+            "created": made.created if made else [],
+            "duplicates": made.duplicates if made else 0,
+        }
+        return Response(CollectedOutput(values).data)
+
+
+class FromConversationView(_Base):
+    """Rows from a conversation."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_rows_from_conversation", tags=["datasets"], request=FromConversationInput, responses=CollectedOutput)  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Add answers of one of your conversations as rows to review, redacted; a trial shows them and adds nothing."""
+        dataset, values = self._dataset(pk), valid(FromConversationInput, request.data)
+        talk = conversation_get(actor=self.actor, pk=values["conversation"])
+        found = services.turns_collect(
+            actor=self.actor, conversation_pk=talk.pk, turn_pks=values["turns"]
+        )
+        made = None
+        if not values["is_trial"]:
+            made = services.rows_collect(
+                tenant=self.tenant,
+                actor=self.actor,
+                dataset=dataset,
+                conversation=talk,
+                turn_pks=values["turns"],
+            )
+        return self._answer(found, made)
+
+
+class FromFeedbackView(_Base):
+    """Rows from feedback."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_rows_from_feedback", tags=["datasets"], request=FromFeedbackInput, responses=CollectedOutput)  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Add judged answers as rows to review, redacted; a trial shows them and adds nothing."""
+        dataset, values = self._dataset(pk), valid(FromFeedbackInput, request.data)
+        found = services.feedback_collect(actor=self.actor, feedback_pks=values["feedback"])
+        made = None
+        if not values["is_trial"]:
+            made = services.feedback_rows_collect(
+                tenant=self.tenant,
+                actor=self.actor,
+                dataset=dataset,
+                feedback_pks=values["feedback"],
+            )
+        return self._answer(found, made)
+
+
+class SettleView(_Base):
+    """What is done about findings."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput)  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Reject rows that a check has found, move them to training, or hide what was found in them. All or none."""
+        values = valid(SettleInput, request.data)
+        changed = services.rows_settle(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=self._dataset(pk),
+            row_pks=values["rows"],
+            act=values["act"],
+            note=values["note"],
+        )
+        return Response(SettleOutput({"changed": changed}).data)
+
+
+class SourcesView(_Base):
+    """The documents that rows quote."""
+
+    actions = {"GET": "dataset.read", "PATCH": _WRITE}
+
+    @extend_schema(
+        operation_id="dataset_sources_list",
+        tags=["datasets"],
+        parameters=[OpenApiParameter("after", str, description="Only documents whose name comes after this one.")],
+        responses=SourcesOutput,
+    )  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the documents that a dataset's rows quote, by name, each with its licences and its rows."""
+        found = source_list(
+            actor=self.actor,
+            dataset=self._dataset(pk),
+            after=text(request, "after"),
+            most=_PAGE + 1,
+        )
+        is_more = len(found) > _PAGE
+        values = {
+            "sources": found[:_PAGE],
+            "next": found[_PAGE - 1].document if is_more else None,
+        }
+        return Response(SourcesOutput(values).data)
+
+    @extend_schema(operation_id="dataset_sources_license", tags=["datasets"], request=SourceLicenseInput, responses=SourceLicenseOutput)  # fmt: skip
+    def patch(self, request: Request, pk: int) -> Response:
+        """Set the licence of a document in every row that quotes it; exports carry it on."""
+        values = valid(SourceLicenseInput, request.data)
+        changed = services.source_license_set(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=self._dataset(pk),
+            document=values["document"],
+            licence=values["license"],
+        )
+        return Response(SourceLicenseOutput({"changed": changed}).data)
+
+
+def _shown(one: Collected) -> dict[str, Any]:
+    return {
+        "turn": one.turn_id,
+        "feedback": one.feedback.pk if one.feedback else None,
+        "verdict": one.verdict,
+        "reason": one.feedback.reason if one.feedback else "",
+        "question": one.after.question,
+        "answer": one.after.answer,
+        "changes": [{"name": n, "before": old, "after": new} for n, old, new in one.changed],
+        "hidden": one.hidden,
+    }

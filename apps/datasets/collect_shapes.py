@@ -1,0 +1,135 @@
+"""What the REST API of rows from conversations and feedback, of findings and of sources takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.datasets.services import SETTLEMENTS
+from apps.datasets.services.collected import MAX_TURNS
+from apps.datasets.services.reviews import MAX_NOTE, MAX_SETTLED
+from apps.datasets.services.sources import MAX_LICENSE
+
+_ID = {"min_value": 1, "max_value": 2**63 - 1}
+_TRIAL = "Show what the rows would be, and add none."
+
+
+class FromConversationInput(serializers.Serializer[Any]):
+    conversation = serializers.IntegerField(**_ID)
+    turns = serializers.ListField(
+        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_TURNS
+    )
+    is_trial = serializers.BooleanField(required=False, default=False, help_text=_TRIAL)
+
+    class Meta:
+        ref_name = "DatasetRowsFromConversation"
+
+
+class FromFeedbackInput(serializers.Serializer[Any]):
+    feedback = serializers.ListField(
+        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_TURNS
+    )
+    is_trial = serializers.BooleanField(required=False, default=False, help_text=_TRIAL)
+
+    class Meta:
+        ref_name = "DatasetRowsFromFeedback"
+
+
+class HiddenOutput(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    field = serializers.CharField()
+    shown = serializers.CharField(help_text="What was hidden, masked.")
+
+    class Meta:
+        ref_name = "DatasetHidden"
+
+
+class RedactionOutput(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="The field.")
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+    class Meta:
+        ref_name = "DatasetRedaction"
+
+
+class CollectedRowOutput(serializers.Serializer[Any]):
+    turn = serializers.IntegerField()
+    feedback = serializers.IntegerField(allow_null=True)
+    verdict = serializers.CharField(help_text="good, bad or empty.")
+    reason = serializers.CharField()
+    question = serializers.CharField(help_text="As it would be kept.")
+    answer = serializers.CharField()
+    changes = RedactionOutput(many=True)
+    hidden = HiddenOutput(many=True)
+
+    class Meta:
+        ref_name = "DatasetCollectedRow"
+
+
+class CollectedOutput(serializers.Serializer[Any]):
+    rows = CollectedRowOutput(many=True)
+    created = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of new rows.")
+    duplicates = serializers.IntegerField(help_text="Rows that were there already.")
+
+    class Meta:
+        ref_name = "DatasetCollected"
+
+
+class SettleInput(serializers.Serializer[Any]):
+    rows = serializers.ListField(
+        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_SETTLED
+    )
+    act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."
+    )  # fmt: skip
+
+    class Meta:
+        ref_name = "DatasetRowsSettle"
+
+
+class SettleOutput(serializers.Serializer[Any]):
+    changed = serializers.IntegerField(help_text="Rows.")
+
+    class Meta:
+        ref_name = "DatasetRowsSettled"
+
+
+class SourceOutput(serializers.Serializer[Any]):
+    document = serializers.CharField()
+    licenses = serializers.ListField(
+        child=serializers.CharField(allow_blank=True), help_text="Empty text: not known."
+    )
+    rows = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "DatasetSource"
+
+
+class SourcesOutput(serializers.Serializer[Any]):
+    sources = SourceOutput(many=True)
+    next = serializers.CharField(
+        allow_null=True, help_text="Ask for those after it; null at the end."
+    )
+
+    class Meta:
+        ref_name = "DatasetSources"
+
+
+class SourceLicenseInput(serializers.Serializer[Any]):
+    document = serializers.CharField(max_length=1000, help_text="Its name among the sources.")
+    license = serializers.CharField(
+        max_length=MAX_LICENSE, allow_blank=True, help_text="SPDX name or words; empty: not known."
+    )
+
+    class Meta:
+        ref_name = "DatasetSourceLicense"
+
+
+class SourceLicenseOutput(serializers.Serializer[Any]):
+    changed = serializers.IntegerField(help_text="Rows.")
+
+    class Meta:
+        ref_name = "DatasetSourceLicensed"

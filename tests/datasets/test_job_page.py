@@ -1,0 +1,138 @@
+"""The page of a generation job: live by its stream, the same after a reload, with one candidate's calls; closed to others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.test import AsyncRequestFactory, Client
+
+from apps.datasets import services, stream
+from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
+from apps.datasets.services.generation import generation_pause, generation_stop
+from basics.errors import Missing
+from runs.stream import aclose
+from tenancy.models import Membership
+from tenancy.scope import platform_scope, tenant_scope
+from tests.cast import Cast, make_cast
+from toolloop.messages import ToolCall, ToolResult, Turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    yield
+    await aclose()
+    await sync_to_async(connections.close_all)()
+
+
+def running(cast: Cast) -> GenerationJob:
+    """Return a job under way, of which one candidate has been asked about twice."""
+    turns = (
+        Turn("fake", "m", tool_calls=(ToolCall("1", "search_documentation", {"query": "<duty>"}),)),
+        Turn("fake", "m", text="It is four percent.", reasoning="The tariff says so."),
+    )
+    with tenant_scope(cast.tenant.pk):
+        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Duties")  # fmt: skip
+        job: GenerationJob = GenerationJob.objects.create(
+            tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state="running", wanted=4,
+            estimate={"low": 1, "middle": 2, "high": 3, "items": 5},
+        )  # fmt: skip
+        item = GenerationItem.objects.create(
+            tenant=cast.tenant, job=job, slot=1, type="factual", difficulty="easy", state="synthesis", driver="1.1",
+            data={"question": "What is the duty?"},
+        )  # fmt: skip
+        for step, turn in enumerate(turns):
+            results = (
+                [ToolResult("1", "search_documentation", "Lamps: 4 %.").to_json()] if step else []
+            )
+            PaidCall.objects.create(
+                tenant=cast.tenant, job=job, item=item, stage="answer", attempt=0, step=step, turn=turn.to_json(),
+                results=results, cost_usd="0.01", duration_ms=1500,
+            )  # fmt: skip
+    return job
+
+
+async def watch(cast: Cast, job: GenerationJob, item: str = "") -> AsyncIterator[bytes]:
+    request: Any = AsyncRequestFactory().get("/", {"item": item})
+    request.tenant, request.actor = cast.tenant, await sync_to_async(cast.actor)("viewer")
+    response: Any = await stream.job_stream(request, cast.tenant.slug, job.dataset_id, job.pk)
+    assert "no-transform" in response["Cache-Control"]
+    return aiter(response.streaming_content)
+
+
+async def until(frames: AsyncIterator[bytes], text: str) -> str:
+    seen = ""
+    async with asyncio.timeout(20):
+        async for chunk in frames:
+            seen += chunk.decode()
+            if text in seen:
+                return seen
+    raise AssertionError(f"the stream ended without {text!r}: {seen[-500:]}")
+
+
+async def test_the_stream_shows_each_move_and_ends_with_the_job(cast: Cast) -> None:
+    job = await sync_to_async(running)(cast)
+    frames = await watch(cast, job)
+    first = await until(frames, "Running")
+    assert "95 % interval" in first
+    assert "Pause" not in first  # a viewer has no buttons
+
+    def move(service: Any) -> None:
+        with tenant_scope(cast.tenant.pk):
+            service(tenant=cast.tenant, actor=cast.actor("member"), job=job)
+
+    await sync_to_async(move)(generation_pause)
+    assert "Paused by a person." in await until(frames, "Paused")
+    await sync_to_async(move)(generation_stop)
+    assert "event: end" in await until(frames, "event: end")
+
+
+async def test_the_stream_ends_for_who_has_left_and_is_closed_to_others(cast: Cast) -> None:
+    job = await sync_to_async(running)(cast)
+    other = await sync_to_async(make_cast)()
+    with pytest.raises(Missing):
+        await watch(other, job)
+
+    def leave() -> None:
+        with platform_scope():
+            Membership.objects.filter(tenant=cast.tenant, user=cast.user("viewer")).delete()
+
+    frames = await watch(cast, job)
+    await until(frames, "Running")
+    await sync_to_async(leave)()
+
+    def pause() -> None:
+        with tenant_scope(cast.tenant.pk):
+            generation_pause(tenant=cast.tenant, actor=cast.actor("member"), job=job)
+
+    await sync_to_async(pause)()
+    assert "Paused" not in await until(frames, "event: end")
+
+
+def test_a_candidate_is_shown_with_its_calls(cast: Cast) -> None:
+    job = running(cast)
+    client = Client()
+    client.force_login(cast.user("member"), "django.contrib.auth.backends.ModelBackend")
+    url = f"/t/{cast.tenant.slug}/datasets/{job.dataset_id}/jobs/{job.pk}/"
+    with tenant_scope(cast.tenant.pk):
+        item = GenerationItem.objects.get(job=job)
+    page = client.get(url, {"item": item.pk}).content.decode()
+    for text in (
+        "Lamps: 4 %.",
+        "&lt;duty&gt;",
+        "The tariff says so.",
+        "It is four percent.",
+        "1.5 s",
+    ):
+        assert text in page
+    assert f"stream/?item={item.pk}" in page
+    for nonsense in ("0", "x", "9" * 30):
+        plain = client.get(url, {"item": nonsense})
+        assert plain.status_code == 200
+        assert "Lamps" not in plain.content.decode()
