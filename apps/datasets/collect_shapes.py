@@ -11,15 +11,16 @@ from apps.datasets.services.collected import MAX_TURNS
 from apps.datasets.services.reviews import MAX_NOTE, MAX_SETTLED
 from apps.datasets.services.sources import MAX_LICENSE
 
-_ID = {"min_value": 1, "max_value": 2**63 - 1}
 _TRIAL = "Show what the rows would be, and add none."
 
 
+def _id() -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
 class FromConversationInput(serializers.Serializer[Any]):
-    conversation = serializers.IntegerField(**_ID)
-    turns = serializers.ListField(
-        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_TURNS
-    )
+    conversation = _id()
+    turns = serializers.ListField(child=_id(), min_length=1, max_length=MAX_TURNS)
     is_trial = serializers.BooleanField(required=False, default=False, help_text=_TRIAL)
 
     class Meta:
@@ -27,9 +28,7 @@ class FromConversationInput(serializers.Serializer[Any]):
 
 
 class FromFeedbackInput(serializers.Serializer[Any]):
-    feedback = serializers.ListField(
-        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_TURNS
-    )
+    feedback = serializers.ListField(child=_id(), min_length=1, max_length=MAX_TURNS)
     is_trial = serializers.BooleanField(required=False, default=False, help_text=_TRIAL)
 
     class Meta:
@@ -78,9 +77,7 @@ class CollectedOutput(serializers.Serializer[Any]):
 
 
 class SettleInput(serializers.Serializer[Any]):
-    rows = serializers.ListField(
-        child=serializers.IntegerField(**_ID), min_length=1, max_length=MAX_SETTLED
-    )
+    rows = serializers.ListField(child=_id(), min_length=1, max_length=MAX_SETTLED)
     act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
     note = serializers.CharField(
         required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."

@@ -5,7 +5,7 @@ runs as the table's owner, states the tenant itself, and takes every other filte
 them with the limit: a frequent word is then read in the rows' order, a rare one from the index.
 
 The index ``dataset_row_words`` stands in migration 0005 with the same ``WORDS``. It holds the words of question and
-answer and of the names of the sources' documents, and the dataset as a word of its own, so that the words of other
+answer and of the names of the sources' documents (whole and in parts: "rates-2.pdf" is one word to Postgres), and the dataset as a word of its own, so that the words of other
 datasets cost nothing. Wire format of the query: https://www.postgresql.org/docs/current/datatype-textsearch.html
 """
 
@@ -29,6 +29,8 @@ LONGEST = 200
 WORDS = (
     "(to_tsvector('simple'::regconfig, left(question, 20000) || ' ' || left(answer, 100000)) "
     "|| to_tsvector('simple'::regconfig, jsonb_path_query_array(sources, '$[*].document')) "
+    "|| to_tsvector('simple'::regconfig, "
+    "regexp_replace(jsonb_path_query_array(sources, '$[*].document')::text, '[^[:alnum:]]+', ' ', 'g')) "
     "|| array_to_tsvector(ARRAY['dataset ' || dataset_id::text]))"
 )
 
@@ -41,7 +43,7 @@ DECLARE
   tests text := '';
   name text;
   wanted text;
-  words tsquery := quote_literal('dataset ' || scope)::tsquery && plainto_tsquery('simple', source);
+  words tsquery := quote_literal('dataset ' || scope)::tsquery;
 BEGIN
   IF asked <> '' THEN
     words := words && to_tsquery('simple', asked);
@@ -53,6 +55,7 @@ BEGIN
     tests := tests || format(' AND tags @> ARRAY[%L]::varchar[]', tag);
   END IF;
   IF source <> '' THEN
+    words := words && plainto_tsquery('simple', source);
     tests := tests || format(' AND sources @> %L::jsonb', jsonb_build_array(jsonb_build_object('document', source)));
   END IF;
   IF past IS NOT NULL THEN

@@ -77,7 +77,8 @@ def test_rows_are_found_by_words_codes_and_every_filter(cast: Cast) -> None:
         ]
         assert found(cast, dataset, text="duty", split="test") == ["8703.03?"]
         assert found(cast, dataset, source="tariff-2.pdf", tag="odd") == ["8703.05?", "8703.11?"]
-        assert found(cast, dataset, text="tariff-2", status="approved") == ["8703.02?"]
+        assert found(cast, dataset, text="tariff-2.pdf", status="approved") == ["8703.02?"]
+        assert len(found(cast, dataset, text="tariff")) == 12
         assert found(cast, dataset, tag="odd", status="approved") == ["8703.01?", "8703.03?"]
         row = DatasetRow.objects.get(question__contains="8703.05")
         services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Lamps."})  # fmt: skip

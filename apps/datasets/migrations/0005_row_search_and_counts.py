@@ -40,6 +40,8 @@ class Migration(migrations.Migration):
                 "CREATE INDEX dataset_row_words ON datasets_datasetrow USING gin (("
                 "to_tsvector('simple'::regconfig, left(question, 20000) || ' ' || left(answer, 100000)) "
                 "|| to_tsvector('simple'::regconfig, jsonb_path_query_array(sources, '$[*].document')) "
+                "|| to_tsvector('simple'::regconfig, "
+                "regexp_replace(jsonb_path_query_array(sources, '$[*].document')::text, '[^[:alnum:]]+', ' ', 'g')) "
                 "|| array_to_tsvector(ARRAY['dataset ' || dataset_id::text]))) WITH (fastupdate = off)"
             ),
             reverse_sql="DROP INDEX dataset_row_words",

@@ -640,6 +640,29 @@ class Groundwork(Transport):
         """Approve or reject a row as you saw it."""
         return cast("models.DatasetRow", self._call("POST", f"/api/v1/datasets/{id}/rows/{row_pk}/review", body=body, idempotency_key=idempotency_key))
 
+    def dataset_rows_from_conversation(self, id: int, body: models.DatasetRowsFromConversationRequest, *, idempotency_key: str | None = None) -> models.DatasetCollected:
+        """Add answers of one of your conversations as rows to review, redacted; a trial shows them and adds
+        nothing."""
+        return cast("models.DatasetCollected", self._call("POST", f"/api/v1/datasets/{id}/rows/from-conversation", body=body, idempotency_key=idempotency_key))
+
+    def dataset_rows_from_feedback(self, id: int, body: models.DatasetRowsFromFeedbackRequest, *, idempotency_key: str | None = None) -> models.DatasetCollected:
+        """Add judged answers as rows to review, redacted; a trial shows them and adds nothing."""
+        return cast("models.DatasetCollected", self._call("POST", f"/api/v1/datasets/{id}/rows/from-feedback", body=body, idempotency_key=idempotency_key))
+
+    def dataset_rows_settle(self, id: int, body: models.DatasetRowsSettleRequest, *, idempotency_key: str | None = None) -> models.DatasetRowsSettled:
+        """Reject rows that a check has found, move them to training, or hide what was found in them. All or
+        none."""
+        return cast("models.DatasetRowsSettled", self._call("POST", f"/api/v1/datasets/{id}/rows/settle", body=body, idempotency_key=idempotency_key))
+
+    def dataset_sources_list(self, id: int, *, after: str | None = None) -> models.DatasetSources:
+        """List the documents that a dataset's rows quote, by name, each with its licences and its rows. after: Only
+        documents whose name comes after this one."""
+        return cast("models.DatasetSources", self._call("GET", f"/api/v1/datasets/{id}/sources", query={"after": after}))
+
+    def dataset_sources_license(self, id: int, body: models.PatchedDatasetSourceLicenseRequest | None = None, *, idempotency_key: str | None = None) -> models.DatasetSourceLicensed:
+        """Set the licence of a document in every row that quotes it; exports carry it on."""
+        return cast("models.DatasetSourceLicensed", self._call("PATCH", f"/api/v1/datasets/{id}/sources", body=body or {}, idempotency_key=idempotency_key))
+
     def dataset_versions_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetVersionList:
         """List versions, the newest first. cursor: The pagination cursor value. page_size: Number of results to
         return per page."""

@@ -74,6 +74,8 @@ class AccessTryInputRequest(TypedDict):
     subject: NotRequired[str]
     """`role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
 
+ActEnum: TypeAlias = "Literal['reject', 'train', 'redact']"
+
 
 class AgainInputRequest(TypedDict):
     client_id: NotRequired[str]
@@ -731,6 +733,27 @@ class DatasetCheckStartRequest(TypedDict):
     """For duplicates: compare by embeddings too."""
 
 
+class DatasetCollected(TypedDict):
+    rows: list[DatasetCollectedRow]
+    created: list[int]
+    """Ids of new rows."""
+    duplicates: int
+    """Rows that were there already."""
+
+
+class DatasetCollectedRow(TypedDict):
+    turn: int
+    feedback: int | None
+    verdict: str
+    """good, bad or empty."""
+    reason: str
+    question: str
+    """As it would be kept."""
+    answer: str
+    changes: list[DatasetRedaction]
+    hidden: list[DatasetHidden]
+
+
 class DatasetCreateRequest(TypedDict):
     name: str
     slug: NotRequired[str]
@@ -792,6 +815,13 @@ class DatasetFindingAcceptRequest(TypedDict):
     """Why this may leave the workspace."""
 
 
+class DatasetHidden(TypedDict):
+    kind: str
+    field: str
+    shown: str
+    """What was hidden, masked."""
+
+
 class DatasetImport(TypedDict):
     id: int
     dataset_id: int
@@ -824,6 +854,13 @@ class DatasetImportStartRequest(TypedDict):
     file: transport.File
     is_trial: NotRequired[bool]
     """Read it all and report, but add no row."""
+
+
+class DatasetRedaction(TypedDict):
+    name: str
+    """The field."""
+    before: str
+    after: str
 
 
 class DatasetRow(TypedDict):
@@ -870,6 +907,49 @@ class DatasetRowReviewRequest(TypedDict):
 DatasetRowReviewVerdictEnum: TypeAlias = "Literal['approve', 'reject']"
 
 DatasetRowStatus: TypeAlias = "Literal['draft', 'review', 'approved', 'rejected']"
+
+
+class DatasetRowsFromConversationRequest(TypedDict):
+    conversation: int
+    turns: list[int]
+    is_trial: NotRequired[bool]
+    """Show what the rows would be, and add none."""
+
+
+class DatasetRowsFromFeedbackRequest(TypedDict):
+    feedback: list[int]
+    is_trial: NotRequired[bool]
+    """Show what the rows would be, and add none."""
+
+
+class DatasetRowsSettleRequest(TypedDict):
+    rows: list[int]
+    act: ActEnum
+    note: NotRequired[str]
+    """Needed to reject."""
+
+
+class DatasetRowsSettled(TypedDict):
+    changed: int
+    """Rows."""
+
+
+class DatasetSource(TypedDict):
+    document: str
+    licenses: list[str]
+    """Empty text: not known."""
+    rows: int
+
+
+class DatasetSourceLicensed(TypedDict):
+    changed: int
+    """Rows."""
+
+
+class DatasetSources(TypedDict):
+    sources: list[DatasetSource]
+    next: str | None
+    """Ask for those after it; null at the end."""
 
 
 class DatasetVersion(TypedDict):
@@ -1998,6 +2078,13 @@ class PatchedDatasetRowUpdateRequest(TypedDict):
     split: NotRequired[SplitEnum]
     language: NotRequired[str]
     tags: NotRequired[list[str]]
+
+
+class PatchedDatasetSourceLicenseRequest(TypedDict):
+    document: NotRequired[str]
+    """Its name among the sources."""
+    license: NotRequired[str]
+    """SPDX name or words; empty: not known."""
 
 
 class PatchedDatasetUpdateRequest(TypedDict):
