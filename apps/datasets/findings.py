@@ -77,7 +77,7 @@ _NAMES = ("dropped", "kept", "evaluated", "seen", "row")
 def _kind(hit: dict[str, Any]) -> str:
     if "words" in hit:
         return f"{hit['words']} words" if hit["words"] else "the same question"
-    return _KINDS.get(hit["kind"], hit["kind"])
+    return _KINDS.get(hit["kind"], str(hit["kind"]))
 
 
 def _found(hit: dict[str, Any]) -> str:

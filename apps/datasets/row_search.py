@@ -112,5 +112,5 @@ def all_found(
 
 def _values(
     dataset_id: int, text: str, equal: Mapping[str, str], source: str, tag: str
-) -> list[object]:
+) -> list[str | int | bool | None]:
     return [dataset_id, asked_words(text), json.dumps(dict(equal)), source, tag]

@@ -167,16 +167,16 @@ def _lineage(one: Collected) -> dict[str, Any]:
     return {**known, "conversation": one.conversation_id, "redacted": hidden}
 
 
-def _documents(actor: Actor, turns: Sequence[Turn]) -> dict[int, Document]:
+def _documents(actor: Actor, turns: Sequence[Turn]) -> dict[int | None, Document]:
     """Return the cited documents that the actor may see now: a dataset is read by the whole workspace."""
     ids = {c.document_id for turn in turns for c in turn.citations.all() if c.document_id}
-    found: dict[int, Document] = Document.objects.visible_to(actor).in_bulk(ids)
+    found: dict[int | None, Document] = Document.objects.visible_to(actor).in_bulk(ids)
     return found
 
 
 def _record(
     turn: Turn,
-    documents: Mapping[int, Document],
+    documents: Mapping[int | None, Document],
     *,
     tags: tuple[str, ...] = ("conversation",),
     with_steps: bool = True,
