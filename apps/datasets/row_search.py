@@ -113,4 +113,7 @@ def all_found(
 def _values(
     dataset_id: int, text: str, equal: Mapping[str, str], source: str, tag: str
 ) -> list[str | int | bool | None]:
-    return [dataset_id, asked_words(text), json.dumps(dict(equal)), source, tag]
+    # No text in Postgres holds a NUL, so nothing is lost with it.
+    known = {name: value.replace("\x00", "") for name, value in equal.items()}
+    source, tag = source.replace("\x00", ""), tag.replace("\x00", "")
+    return [dataset_id, asked_words(text), json.dumps(known), source, tag]

@@ -61,7 +61,8 @@ def running(cast: Cast) -> GenerationJob:
 async def watch(cast: Cast, job: GenerationJob, item: str = "") -> AsyncIterator[bytes]:
     request: Any = AsyncRequestFactory().get("/", {"item": item})
     request.tenant, request.actor = cast.tenant, await sync_to_async(cast.actor)("viewer")
-    response: Any = await stream.job_stream(request, cast.tenant.slug, job.dataset_id, job.pk)
+    with tenant_scope(cast.tenant.pk):  # as the middleware does
+        response: Any = await stream.job_stream(request, cast.tenant.slug, job.dataset_id, job.pk)
     assert "no-transform" in response["Cache-Control"]
     return aiter(response.streaming_content)
 

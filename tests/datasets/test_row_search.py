@@ -84,8 +84,8 @@ def test_rows_are_found_by_words_codes_and_every_filter(cast: Cast) -> None:
         services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Lamps."})  # fmt: skip
         assert found(cast, dataset, text="lamps") == ["8703.05?"]
         for words in HOSTILE:
-            assert found(cast, dataset, text=words) in ([], found(cast, dataset))
-            assert found(cast, dataset, source=words or "-") == []
+            assert set(found(cast, dataset, text=words)) <= set(found(cast, dataset))
+            assert found(cast, dataset, source=words.strip("\x00") or "-") == []
             assert found(cast, dataset, text="duty", status=words) == []
 
 
