@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 
 from apps.datasets.models import (
+    ITEM_OPEN,
     Dataset,
     DatasetRow,
     DatasetVersion,
@@ -234,10 +235,14 @@ def version_rows(
 
 
 def job_list(*, actor: Actor, dataset: Dataset | None = None) -> QuerySet[GenerationJob]:
-    """Return generation jobs, newest first."""
+    """Return generation jobs, newest first, each with ``open_spent_usd``: what its open items have cost, None without."""
     actor.require("dataset.read")
-    rows: QuerySet[GenerationJob] = GenerationJob.objects.visible_to(actor).select_related(
-        "dataset"
+    open_items = GenerationItem.objects.filter(job=OuterRef("pk"), state__in=ITEM_OPEN)
+    spent = open_items.order_by().values("job").annotate(n=Sum("spent_usd")).values("n")
+    rows: QuerySet[GenerationJob] = (
+        GenerationJob.objects.visible_to(actor)
+        .select_related("dataset")
+        .annotate(open_spent_usd=Subquery(spent))
     )
     if dataset is not None:
         rows = rows.filter(dataset=dataset)

@@ -166,4 +166,6 @@ class GenerationOutput(serializers.Serializer[Any]):
         ref_name = "Generation"
 
     def get_spent_usd(self, job: GenerationJob) -> str:
+        if hasattr(job, "open_spent_usd"):  # a list has counted it for all its jobs at once
+            return f"{job.spent_usd + (job.open_spent_usd or 0):.8f}"
         return f"{job_spend(job):.8f}"
