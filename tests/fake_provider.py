@@ -12,7 +12,8 @@ same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (mi
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
 a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
 
-``GET /log`` returns what was asked: a JSON list of {model, messages, closed_early, asked_at, closed_at}.
+``GET /log`` returns what was asked: a JSON list of {model, messages, tools (their names), closed_early, asked_at,
+closed_at}.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ class FakeProvider:
         """Answer one completion; False when the connection must close."""
         entry = {
             "model": body["model"], "messages": body["messages"], "closed_early": False,
+            "tools": [tool["function"]["name"] for tool in body.get("tools") or ()],
             "asked_at": time.time(), "closed_at": None,
         }  # fmt: skip
         self.log.append(entry)

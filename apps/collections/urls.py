@@ -22,6 +22,7 @@ _DOCUMENT = "<int:pk>/documents/<int:doc_pk>/"
 urlpatterns = [
     path("", views.collections, name="list"),
     path("new/", views.create, name="create"),
+    path("sample/", views.sample, name="sample"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/settings/", views.settings, name="settings"),
     path("<int:pk>/delete/", views.delete, name="delete"),

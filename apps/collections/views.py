@@ -62,6 +62,18 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     return render(request, "collections/create.html", {"form": form}, status=status)
 
 
+@require_POST
+@allowed("collection.write")
+def sample(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Add the sample collection and go to it."""
+    try:
+        row = services.sample_add(tenant=request.tenant, actor=request.actor)
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.message)
+        return redirect("collections:list", tenant_slug)
+    return redirect("collections:detail", tenant_slug, row.pk)
+
+
 @require_GET
 @allowed("collection.read")
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:

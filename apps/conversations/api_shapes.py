@@ -48,7 +48,7 @@ class ConversationOutput(serializers.Serializer[Any]):
     assistant = serializers.CharField(source="assistant.slug", default=None, allow_null=True, help_text="Who answers; null for the model alone.")  # fmt: skip
     is_answering = serializers.BooleanField(help_text="A turn is under way.")
     state = serializers.SerializerMethodField(
-        help_text="running, waiting (for a decision), done (and not looked at yet), or empty."
+        help_text="running, waiting (for a decision), failed (the last answer), done (and not looked at yet), or empty."
     )
     draft = serializers.CharField(help_text="What is typed and not sent.")
     head_id = serializers.IntegerField(

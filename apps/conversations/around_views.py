@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
 
 from apps.conversations import selectors, services
 from apps.conversations.feedback import REASONS
@@ -28,10 +29,11 @@ from web.requests import TenantRequest, allowed
 PAGE = 30
 
 
+@vary_on_headers("HX-Request")
 @require_GET
 @allowed("conversation.read")
 def index(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """List one's own conversations, or those that hold what is searched for."""
+    """List one's own conversations, or those that hold what is searched for; the list alone when it asks for itself."""
     query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY]
     context: dict[str, Any] = {"query": query}
     if query:
@@ -39,10 +41,11 @@ def index(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     else:
         rows = Paginator(selectors.conversation_list(actor=request.actor), PAGE)
         page = rows.get_page(request.GET.get("page"))
-        context |= {
-            "page_obj": page,
-            "rows": [{"row": row, "state": selectors.live_state(row)} for row in page],
-        }
+        shown = [{"row": row, "state": selectors.live_state(row)} for row in page]
+        busy = any(row["state"] in selectors.BUSY for row in shown)
+        context |= {"page_obj": page, "rows": shown, "is_busy": busy}
+        if request.htmx:
+            return render(request, "conversations/_convs.html", context)
     return render(request, "conversations/index.html", context)
 
 

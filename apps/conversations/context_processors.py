@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from apps.conversations.selectors import RECENT, conversation_list, live_state
+from apps.conversations.selectors import BUSY, RECENT, conversation_list, live_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,5 @@ def recent(request: HttpRequest) -> dict[str, Any]:
     rows = SimpleLazyObject(read)
     return {
         "recent_conversations": rows,
-        "is_recent_busy": SimpleLazyObject(
-            lambda: any(c.state in ("running", "waiting") for c in rows)
-        ),
+        "is_recent_busy": SimpleLazyObject(lambda: any(c.state in BUSY for c in rows)),
     }

@@ -36,6 +36,16 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def answer_markdown(*, actor: Actor, turn: Turn) -> str:
+    """Return one answer as Markdown, its markers ``[1]`` explained by its sources; as in ``export_markdown``."""
+    rows = turn.citations.all()
+    readable = documents_readable(actor, (row.document_id for row in rows))
+    parts = [_said(turn, Message.Author.ASSISTANT)]
+    if rows:
+        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
 def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:
     """Return a conversation with all its branches as plain values: a tree by ``parent``; ``shown`` is the chosen branch."""
     turns = list(turn_list(actor=actor, conversation=conversation, all_branches=True))

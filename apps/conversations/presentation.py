@@ -165,6 +165,13 @@ class TurnView:
         return not self.is_live and self.has_text and not self.citations and self.status != "failed"
 
     @property
+    def searches(self) -> list[str]:
+        """How each search of documents went, in a line."""
+        return [
+            c.summary for c in self.tool_cards if c.status == "ok" and c.name.startswith("search_")
+        ]
+
+    @property
     def can_continue(self) -> bool:
         """Whether the answer ended before it was done, with something said."""
         cut = self.status == RunStatus.STOPPED or bool(self.limit_message)

@@ -33,8 +33,16 @@ from apps.conversations.citations import Piece
 _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
 # The same for the end of an unsupported sentence.
 _FLAG, _SEEN_FLAG = "\ue004", "\ue005"
-_OURS = re.compile(f"[{_OPEN}-{_SEEN_FLAG}]")
+# Before and after what has a copy button, which the cleaner would take away.
+_CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
+_OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
+_COPY = {
+    mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
+    for mark, what in ((_CODE, "code"), (_TABLE, "table"))
+}  # fmt: skip
 _NO_SOURCE = '<span class="nosrc" title="No source of this answer says this: check it yourself">unsupported</span>'
+# Markdown turns a reference to a character into the character: these would be taken for ours.
+_FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
 _HIGHLIGHT_MOST = 20_000
@@ -84,7 +92,7 @@ def blocks_render(
         + (_FLAG if piece.unsupported else "")
         for piece in pieces
     )
-    tokens = _markdown().parse(text)
+    tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
     blocks: list[Block] = []
     for start, end in _top_level(tokens):
         raw = _markdown().renderer.render(tokens[start:end], _markdown().options, {})
@@ -104,6 +112,9 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
         )
 
     html = _SEEN_MARKS.sub(button, html).replace(_SEEN_FLAG, _NO_SOURCE).replace(_FLAG, "")
+    for mark, opening in _COPY.items():
+        html = html.replace(mark, opening)
+    html = html.replace(_COPIED, "</div>")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
 
 
@@ -138,6 +149,8 @@ def _markdown() -> MarkdownIt:
     markdown.add_render_rule("flag", _flag_render)
     markdown.add_render_rule("image", _image_render)
     markdown.add_render_rule("fence", _fence_render)
+    markdown.add_render_rule("table_open", lambda *_: f"{_TABLE}<table>\n")
+    markdown.add_render_rule("table_close", lambda *_: f"</table>{_COPIED}\n")
     for cell in ("th_open", "td_open"):
         markdown.add_render_rule(cell, _cell_render)
     return markdown
@@ -203,9 +216,13 @@ def _fence_render(
         try:
             lexer = get_lexer_by_name(language, stripnl=False)
         except ClassNotFound:
-            return f'<pre class="hl"><code>{code}</code></pre>\n'
+            return _copied(code)
         code = highlight(token.content, lexer, HtmlFormatter(nowrap=True))
-    return f'<pre class="hl"><code>{code}</code></pre>\n'
+    return _copied(code)
+
+
+def _copied(code: str) -> str:
+    return f'{_CODE}<pre class="hl"><code>{code}</code></pre>{_COPIED}\n'
 
 
 def _cell_render(

@@ -41,6 +41,8 @@ from toolloop.providers.registry import ModelInfo
 from toolloop.tools.meta_tools import META_TOOLS
 
 RECENT = 15
+BUSY = ("running", "waiting")
+"""States of ``live_state`` that change by themselves soon."""
 LOADED_TURNS = 20
 _AROUND = 600
 
@@ -49,24 +51,27 @@ def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
     """Return the actor's conversations, the last used first, each with what goes on in it.
 
     ``live_status`` is the status of the run under way, None without one; ``is_answering`` says whether there is one;
-    ``is_news`` that an answer has ended since its owner last looked.
+    ``is_failed`` that the last answer of the branch shown failed, ``is_news`` that it has ended since its owner looked.
     """
     actor.require("conversation.read")
     active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
     rows = Conversation.objects.visible_to(actor).annotate(
         live_status=Subquery(active.values("run__status")[:1]),
         is_answering=Q(live_status__isnull=False),
+        is_failed=Q(head__run__status=RunStatus.FAILED),
         is_news=Q(head__run__finished_at__gt=F("seen_at")),
     )
     return rows.order_by("-updated_at", "-pk")
 
 
 def live_state(row: Any) -> str:
-    """Return what goes on in a conversation of ``conversation_list``: "running", "waiting" (for a decision), "done" (and not
-    looked at yet) or "".
+    """Return what goes on in a conversation of ``conversation_list``: "running", "waiting" (for a decision), "failed" (its
+    last answer), "done" (and not looked at yet) or "".
     """
     if row.live_status is not None:
         return "waiting" if row.live_status == RunStatus.PARKED else "running"
+    if row.is_failed:
+        return "failed"
     return "done" if row.is_news else ""
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.conversations import selectors, services
+from apps.conversations.exports import answer_markdown
 from apps.conversations.models import Conversation
 from apps.conversations.sharing import share_list, shared_view
 from web.requests import TenantRequest, allowed
@@ -66,6 +67,18 @@ def export(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     response = HttpResponse(body, content_type=_TYPES[form])
     response.headers["Content-Disposition"] = f'attachment; filename="{_ascii(made.name)}"'
     return response
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def answer(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Hand out one answer as Markdown with its sources, to copy."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
+    return HttpResponse(
+        answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"]
+    )
 
 
 def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:

@@ -128,6 +128,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         actor=actor,
         scope={c.pk: c.name for c in collections},
         tools=None if version is None else version_tools(version),
+        off=frozenset(turn.conversation.tools_off),
     )
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]

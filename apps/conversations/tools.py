@@ -39,6 +39,7 @@ __all__ = [
 
 SEARCH = "search_documents"
 MAX_NEIGHBOURS = 2
+_NAMED = 3
 PROSE = (ChunkKind.DOC.value, ChunkKind.TABLE.value)
 CODE = (ChunkKind.FUNCTION.value, ChunkKind.CLASS.value, ChunkKind.FILE.value)
 CodeRelation = Literal["about", "definition", "callers", "callees", "importers", "subclasses"]
@@ -177,8 +178,14 @@ def documents_search(
         for hit in found.hits
         if hit.before or hit.after
     }
-    told = summary if results else f"Nothing found for “{query}”"
+    told = summary if results else f"Nothing found in {_told(chosen)} for “{query}”"
     return results_output(results, note, told, query, extra=around)
+
+
+def _told(collections: Sequence[Collection]) -> str:
+    """Name a few collections and count the rest."""
+    names, more = ", ".join(c.name for c in collections[:_NAMED]), len(collections) - _NAMED
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _hit(hit: SearchHit, version: int, collection: str) -> dict[str, Any]:

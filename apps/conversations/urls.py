@@ -14,6 +14,7 @@ urlpatterns = [
     path("recent/", around_views.recent, name="recent"),
     path("settings/", around_views.rules, name="settings"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
+    path("tools/", views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/draft/", around_views.draft, name="draft"),
     path("<int:pk>/queue/", around_views.queue, name="queue"),
@@ -24,6 +25,7 @@ urlpatterns = [
     path("<int:pk>/shares/<int:share_pk>/revoke/", share_views.share_revoke, name="share-revoke"),
     path("<int:pk>/export/", share_views.export, name="export"),
     path("<int:pk>/turns/", views.turn_create, name="turn-create"),
+    path("<int:pk>/turns/<int:turn_pk>/answer.md", share_views.answer, name="turn-answer"),
     path("<int:pk>/turns/<int:turn_pk>/retry/", views.turn_retry, name="turn-retry"),
     path("<int:pk>/turns/<int:turn_pk>/edit/", branch_views.turn_edit, name="turn-edit"),
     path(
@@ -48,4 +50,5 @@ urlpatterns = [
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/scope/", views.scope, name="scope"),
+    path("<int:pk>/tools/", views.tools, name="tools"),
 ]

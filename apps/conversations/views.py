@@ -11,15 +11,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Strea
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from apps.collections.models import Document, DocumentStatus
 from apps.conversations import selectors, services
 from apps.conversations.assistant_selectors import assistant_choices
 from apps.conversations.frames import Target, answer_frames
 from apps.conversations.models import Assistant, Conversation, Turn
 from apps.conversations.presentation import turn_view_new
+from apps.conversations.starters import starters_made
+from apps.conversations.tools_offered import tool_lines
 from basics.errors import Invalid, Missing
 from budgets.selectors import budget_notices
 from runs.models import Run
@@ -37,12 +38,12 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Show the composer of a new conversation."""
     whom = list(assistant_choices(actor=request.actor))
     chosen = next((a for a in whom if a.slug == request.GET.get("assistant")), None)
+    made = starters_made(actor=request.actor)
     context = _composer(request, None, chosen) | {
         "whom": whom,
-        "has_documents": Document.objects.visible_to(request.actor)
-        .filter(status=DocumentStatus.READY)
-        .exists(),
-        "starters": chosen.published.starters if chosen else [],
+        "has_documents": made is not None,
+        "can_add": request.actor.can("collection.write"),
+        "starters": chosen.published.starters if chosen else made,
     }
     return render(request, "conversations/home.html", context)
 
@@ -59,6 +60,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         collections=_collections(request),
         model=request.POST.get("model", ""),
         assistant=request.POST.get("assistant", ""),
+        tools_off=_tools_off(request),
     )
     url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
     return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
@@ -235,6 +237,38 @@ def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return render(request, "conversations/_scope_label.html", {"chosen": chosen})
 
 
+@require_http_methods(["GET", "POST"])
+@allowed("conversation.read")
+def tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """List the tools that a conversation may use; POST says which, and is answered with their label."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    if request.method == "POST":
+        off = services.tools_off_set(
+            tenant=request.tenant,
+            actor=request.actor,
+            conversation=conversation,
+            names=_tools_off(request),
+        )
+        return render(request, "conversations/_tools_label.html", {"tools_off": off})
+    assistant = conversation.assistant
+    version = conversation.pinned_version or (assistant.published if assistant else None)
+    lines = tool_lines(actor=request.actor, version=version, off=conversation.tools_off)
+    context = {"conversation": conversation, "tools": lines, "assistant": assistant}
+    return render(request, "conversations/_tools.html", context)
+
+
+@require_GET
+@allowed("conversation.read")
+def tools_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List the tools that a new conversation may use, with the assistant that ``?assistant=`` names."""
+    slug = request.GET.get("assistant", "")
+    assistant = next((a for a in assistant_choices(actor=request.actor) if a.slug == slug), None)
+    version = assistant.published if assistant else None
+    lines = tool_lines(actor=request.actor, version=version, off=())
+    context = {"conversation": None, "tools": lines, "assistant": assistant}
+    return render(request, "conversations/_tools.html", context)
+
+
 def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
     """Return a turn as the page shows it; a new one without reading anything."""
     context: dict[str, Any] = {
@@ -300,6 +334,7 @@ def _composer(
         "model": kept if kept in ids else selectors.model_default(models),
         "collections": collections,
         "chosen": _chosen(conversation, collections),
+        "tools_off": conversation.tools_off if conversation is not None else [],
         "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
         "client_id": uuid.uuid4(),
         "post_url": url,
@@ -329,6 +364,11 @@ def client_id_read(request: HttpRequest) -> uuid.UUID:
             "client_id_invalid",
             "The message came without its id. Reload the page and send it again.",
         ) from None
+
+
+def _tools_off(request: HttpRequest) -> list[str]:
+    """Return the tools that were listed and are not ticked."""
+    return sorted({*request.POST.getlist("listed")} - {*request.POST.getlist("tools")})
 
 
 def _collections(request: HttpRequest) -> list[int]:

@@ -41,6 +41,7 @@ class Guard:
         bundles: all tools there are for this caller; of two with one name the first counts.
         admit: returns what counts the calls of a tool against its limits, None for a tool without any.
         tools: names of the only tools these calls may be of, as an assistant's toolkit has them; None for all.
+        off: names of tools that the caller has switched off here.
     """
 
     def __init__(
@@ -55,11 +56,12 @@ class Guard:
         bundles: Iterable[Bundle] = (),
         admit: Callable[[ToolFacts], AdmitRule | None],
         tools: Collection[str] | None = None,
+        off: Collection[str] = (),
     ) -> None:
         self.bundles = tuple(bundles)
         self._policy, self._subject, self._clock = policy, subject, clock
         self._scope, self._entries, self._can = dict(scope), entries, can
-        self._admit, self._only = admit, tools
+        self._admit, self._only, self._off = admit, tools, off
         self._facts: dict[str, ToolFacts] = {}
 
     def tools(self, bundles: Iterable[Bundle] | None = None) -> list[Tool]:
@@ -94,6 +96,7 @@ class Guard:
             bundles=self.bundles,
             admit=self._admit,
             tools=self._only,
+            off=self._off,
         )
 
     def decision(
@@ -116,6 +119,8 @@ class Guard:
             return Decision("deny", None, "the tool is switched off in this workspace")
         if self._only is not None and facts.name not in self._only:
             return Decision("deny", None, "it is not in the toolkit of this assistant")
+        if facts.name in self._off:
+            return Decision("deny", None, "it is switched off in this conversation")
         now = self._clock()
         if facts.name not in bundle.filtering or not self._scope:
             return decide_all(self._policy, self._subject, facts, self._scope, arguments, now=now)

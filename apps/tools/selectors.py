@@ -61,13 +61,18 @@ def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
 
 
 def guard_for(
-    *, actor: Actor, scope: Mapping[int, str], tools: Collection[str] | None = None
+    *,
+    actor: Actor,
+    scope: Mapping[int, str],
+    tools: Collection[str] | None = None,
+    off: Collection[str] = (),
 ) -> Guard:
     """Return the policy as it concerns one caller; at most seven queries, however many tools and grants there are.
 
     Args:
         scope: collections that the calls are about: id -> name.
         tools: names of the only tools to choose from; None for all.
+        off: names of tools not to choose from.
     """
     subject = subject_of(actor)
     entries = ToolEntry.objects.visible_to(actor)
@@ -86,6 +91,7 @@ def guard_for(
         bundles=(*bundle_list(), *tenant_bundles(actor=actor)),
         admit=limits_load(actor=actor, subject=subject).rule,
         tools=tools,
+        off=off,
     )
 
 

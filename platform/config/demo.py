@@ -8,7 +8,8 @@ from pathlib import Path
 
 from django.db import transaction
 
-from apps.collections.services import collection_create, document_upload
+from apps.collections.services import sample_add
+from apps.collections.services.samples import PLANS, TARIFFS, Sample
 from apps.conversations.services import example_install
 from config.secrets import kept_secret
 from tenancy.actors import Actor
@@ -17,23 +18,19 @@ from tenancy.scope import tenant_scope
 from tenancy.selectors import membership_find, user_actor
 from tenancy.services import member_add, tenant_create
 
-FOLDER = Path(__file__).resolve().parents[2] / "apps" / "collections" / "demo"
 EMAIL = "demo@groundwork.local"
 OTHER_EMAIL = "other@groundwork.local"
 VIEWER_EMAIL = "viewer@groundwork.local"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A demo workspace: slug, name, its people with their roles, one collection with its files, and a worked example."""
+    """A demo workspace: slug, name, its people with their roles, a sample collection, and a worked example."""
 
     slug: str
     name: str
     people: tuple[tuple[str, str], ...]
-    collection: str
-    description: str
-    files: tuple[str, ...]
+    sample: Sample
     example: str = ""
 
 
@@ -42,18 +39,14 @@ WORKSPACES = (
         "trade-desk",
         "Trade desk",
         ((EMAIL, Role.OWNER), (VIEWER_EMAIL, Role.VIEWER)),
-        "Section 232 tariffs",
-        "A Federal Register notice and a note of the tariff schedule.",
-        ("federal-register-2025-15819.pdf", "hts-chapter-99-note-33-automobiles.txt"),
+        TARIFFS,
         "trade_compliance",
     ),
     Workspace(
         "agency-plans",
         "Agency plans",
         ((OTHER_EMAIL, Role.OWNER),),
-        "Strategic plans",
-        "What two federal agencies set out to do.",
-        ("dhs-strategic-plan-2020-2024.pdf", "gsa-strategic-plan-2022-2026.pdf"),
+        PLANS,
     ),
 )
 
@@ -77,7 +70,9 @@ def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
         # One transaction a workspace: a killed first start leaves none half made, and the next one makes it.
         with transaction.atomic():
             _make(workspace, password)
-        say(f"workspace {workspace.name}: {len(workspace.files)} documents are being ingested")
+        say(
+            f"workspace {workspace.name}: {len(workspace.sample.files)} documents are being ingested"
+        )
 
 
 def _make(workspace: Workspace, password: str) -> None:
@@ -88,21 +83,7 @@ def _make(workspace: Workspace, password: str) -> None:
     for person, role in people[1:]:
         member_add(tenant=tenant, actor=actor, user=person, role=role)
     with tenant_scope(tenant.pk):
-        collection = collection_create(
-            tenant=tenant,
-            actor=actor,
-            name=workspace.collection,
-            description=workspace.description,
-        )
-        for name in workspace.files:
-            with (FOLDER / name).open("rb") as file:
-                document_upload(
-                    tenant=tenant,
-                    actor=actor,
-                    collection=collection,
-                    name=name,
-                    chunks=iter(lambda: file.read(_BLOCK), b""),
-                )
+        sample_add(tenant=tenant, actor=actor, sample=workspace.sample)
         if workspace.example:
             example_install(tenant=tenant, actor=actor, name=workspace.example)
 

@@ -233,32 +233,36 @@ if (msgs) {
   toEnd();
 }
 
-// --- copy an answer: its text with markers, then its sources -----------------------------------
+// --- copy an answer: its Markdown with its sources, as the server has it ------------------------
 document.addEventListener("click", async (e) => {
   const button = e.target.closest("[data-copy-answer]");
   if (!button) return;
-  const id = button.dataset.copyAnswer, copy = $(`r${id}-blocks`).cloneNode(true);
-  for (const c of copy.querySelectorAll(".cite")) c.replaceWith(` [${c.textContent.trim()}]`);
-  copy.className = "vh"; // laid out, so that innerText keeps the line breaks
-  document.body.append(copy);
-  const text = [...copy.children].map((b) => b.innerText.trim()).join("\n\n");
-  copy.remove();
-  const sources = [...document.querySelectorAll(`#sources-${id} .src`)].map((s) =>
-    `[${s.dataset.n}] ${s.querySelector("[data-name]").textContent.trim()}, ${s.querySelector("[data-where]").textContent.trim()}`);
-  const whole = sources.length ? `${text}\n\nSources\n${sources.join("\n")}` : text;
-  try { await navigator.clipboard.writeText(whole); gw.announce("Answer copied"); }
-  catch { gw.toast("Copying was refused by the browser."); }
+  const text = fetch(button.dataset.copyAnswer).then((answer) => {
+    if (!answer.ok) throw new Error(String(answer.status));
+    return answer.blob();
+  }).then((blob) => blob.text());
+  text.catch(() => {}); // told below, once
+  try { // the promise itself: a browser that has waited for it would have forgotten the click
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text.then((t) => new Blob([t], { type: "text/plain" })) })]);
+    gw.announce("Answer copied");
+  } catch { gw.toast("The answer could not be copied: the server did not answer, or the browser refused."); }
 });
 
-// --- the scope menu opens above its button -------------------------------------------------------
-const scope = $("scope-menu");
-scope?.addEventListener("toggle", (e) => {
-  if (e.newState !== "open") return;
-  const at = document.querySelector("[popovertarget=scope-menu]").getBoundingClientRect();
-  scope.style.left = `${Math.max(12, Math.min(at.left, innerWidth - scope.offsetWidth - 12))}px`;
-  scope.style.top = `${Math.max(12, at.top - scope.offsetHeight - 8)}px`;
-});
-scope?.querySelector("[data-scope-local]")?.addEventListener("change", (e) => { // no conversation yet to tell
-  const names = [...e.currentTarget.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
-  $("scope-label").textContent = names.length ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "") : "All collections";
-});
+// --- the menus of scope and tools open above their buttons ---------------------------------------
+for (const menu of document.querySelectorAll(".scope-menu")) {
+  menu.addEventListener("toggle", (e) => {
+    if (e.newState !== "open") return;
+    const at = form.querySelector(`[popovertarget=${menu.id}]`).getBoundingClientRect();
+    menu.style.left = `${Math.max(12, Math.min(at.left, innerWidth - menu.offsetWidth - 12))}px`;
+    menu.style.bottom = `${innerHeight - at.top + 8}px`; // it grows upwards when its list comes
+  });
+  menu.addEventListener("change", () => { // no conversation yet to tell: the labels say what goes with the question
+    if (menu.querySelector("[data-scope-local]")) {
+      const names = [...menu.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
+      $("scope-label").textContent = names.length ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "") : "All collections";
+    } else if (menu.querySelector("[data-tools-local]")) {
+      const off = menu.querySelectorAll("input[type=checkbox]:not(:checked)").length;
+      $("tools-label").textContent = off ? `Tools, ${off} off` : "Tools";
+    }
+  });
+}

@@ -46,10 +46,12 @@ document.addEventListener("click", (e) => {
   for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.id === all.dataset.showSources);
   openRefs();
 });
-for (const [show, away] of [["pointerover", "pointerout"], ["focusin", "focusout"]]) {
+for (const [show, away, still] of [["pointerover", "pointerout", ":hover"], ["focusin", "focusout", ":focus-visible"]]) {
   document.addEventListener(show, (e) => {
     const cite = e.target.closest?.("button.cite[data-cite]");
-    if (cite && e.pointerType !== "touch") preview(cite);
+    if (!cite || e.pointerType === "touch") return;
+    // Not at once: the focus also comes back while the sheet of sources closes, when nothing else may open.
+    requestAnimationFrame(() => { if (cite.isConnected && cite.matches(still)) preview(cite); });
   });
   document.addEventListener(away, (e) => { if (e.target.closest?.("button.cite")) hide(); });
 }

@@ -129,6 +129,26 @@ document.addEventListener("click", async (e) => {
     toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
   }
 });
+// A button before code or a table copies it: a table as tab-separated values, without the marks of sources.
+document.addEventListener("click", async (e) => {
+  const button = e.target.closest("[data-copy-next]");
+  if (!button) return;
+  const from = button.nextElementSibling;
+  const cell = (c) => {
+    const copy = c.cloneNode(true);
+    for (const mark of copy.querySelectorAll(".cite, .nosrc")) mark.remove();
+    return copy.textContent.trim().replace(/\s+/g, " ");
+  };
+  const text = from.matches("table")
+    ? [...from.rows].map((row) => [...row.cells].map(cell).join("\t")).join("\n")
+    : from.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    announce("Copied");
+    button.dataset.done = "";
+    setTimeout(() => delete button.dataset.done, 2000);
+  } catch { getSelection().selectAllChildren(from); toast("Copying was refused by the browser. The text is selected: press Ctrl+C."); }
+});
 // <input data-filter="#list"> hides the list's links whose text does not contain the input.
 document.addEventListener("input", (e) => {
   const target = e.target.dataset?.filter && document.querySelector(e.target.dataset.filter);

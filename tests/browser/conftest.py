@@ -30,6 +30,8 @@ MODELS = (
     "fake-words400-gap50",
     "fake-fail500",
     "fake-search-words60-gap10-cut",
+    "fake-words600-gap10",
+    "fake-said",  # says what a test tells it to (FakeProvider.replies)
 )
 
 

@@ -22,7 +22,7 @@ SHOWN = """() => {
       return text ? [text] : [];
     }
     if (el.nodeType !== Node.ELEMENT_NODE || el.hasAttribute("hx-sse:connect")) return [];
-    const own = ["open", "data-active", "aria-expanded", "data-htmx-powered", "style"];
+    const own = ["open", "data-active", "aria-expanded", "data-htmx-powered", "data-done", "style"];
     const attrs = [...el.attributes].filter((a) => !own.includes(a.name))
       .map((a) => [a.name, a.name === "class" ? [...el.classList].filter((c) => !c.startsWith("htmx-")).join(" ") : a.value])
       .filter(([name, value]) => name !== "class" || value)

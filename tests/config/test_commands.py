@@ -16,6 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.collections.models import Collection, Document
+from apps.collections.services.samples import FOLDER
 from config import demo, doctor, env
 from jobs.models import Job, Worker
 from tenancy.database.base import as_login_role
@@ -131,9 +132,9 @@ def test_demo_is_seeded_once_and_its_tenants_are_apart(settings, tmp_path: Path)
     for workspace in demo.WORKSPACES:
         tenant = Tenant.objects.get(slug=workspace.slug)
         with tenant_scope(tenant.pk):
-            assert Collection.objects.get().name == workspace.collection
-            assert sorted(d.name for d in Document.objects.all()) == sorted(workspace.files)
-            assert Job.objects.count() == len(workspace.files)
+            assert Collection.objects.get().name == workspace.sample.name
+            assert sorted(d.name for d in Document.objects.all()) == sorted(workspace.sample.files)
+            assert Job.objects.count() == len(workspace.sample.files)
     assert User.objects.get(email=demo.EMAIL).check_password(demo.demo_password(tmp_path))
 
 
@@ -149,9 +150,9 @@ def test_demo_does_not_bring_back_what_people_deleted(settings, tmp_path: Path):
 
 
 def test_demo_documents_are_small_and_their_sources_named():
-    sources = (demo.FOLDER / "SOURCES.md").read_text()
-    files = [p for p in demo.FOLDER.iterdir() if p.name != "SOURCES.md"]
-    assert {p.name for p in files} == {name for w in demo.WORKSPACES for name in w.files}
+    sources = (FOLDER / "SOURCES.md").read_text()
+    files = [p for p in FOLDER.iterdir() if p.name != "SOURCES.md"]
+    assert {p.name for p in files} == {name for w in demo.WORKSPACES for name in w.sample.files}
     assert all(f"`{p.name}`" in sources for p in files)
     assert sum(p.stat().st_size for p in files) < 1_000_000
 

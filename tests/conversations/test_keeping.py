@@ -112,6 +112,9 @@ def test_state_of_a_conversation_in_the_list(cast: Cast) -> None:
                 tenant=cast.tenant, actor=cast.actor(role), conversation=turn.conversation
             )
     assert state() == ""
+    with tenant_scope(cast.tenant.pk):
+        Run.objects.filter(pk=turn.run_id).update(status=RunStatus.FAILED)
+    assert state() == "failed"
 
 
 @pytest.fixture

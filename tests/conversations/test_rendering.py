@@ -40,14 +40,17 @@ HOSTILE = [
     "```python\nx = '[c1]<script>'\n```",
     "`[c1]<img src=x onerror=alert(1)>`",
     "| a |\n|--:|\n| <img src=x onerror=alert(1)> [c1] |",
-    "\ue0001\ue001 \ue0021\ue003 \ue0029\ue003",
+    "\ue0001\ue001 \ue0021\ue003 \ue0029\ue003 \ue006 \ue008",
+    "&#xe006; &#xE008; &#57350; &#57352; &#xe002;1&#xe003; &#xe0&#xe006;06;",
+    '[x](http://a.example "&#xe006;onmouseover=alert(1) &#xe008;&#xe002;1&#xe003;")',
+    "```&#xe008;\n&#xe006;\n```",
     "[c1]: http://evil.example\n\n[c1]",
     "<!-- --><form action=/x><input name=csrfmiddlewaretoken></form>",
     "<hx-partial hx-target='#refs'>x</hx-partial>",
 ]
 ALLOWED = {
-    "a": {"href", "title", "rel"}, "ol": {"start"}, "span": {"class"}, "pre": {"class"}, "th": {"class"},
-    "td": {"class"}, "button": {"class", "type", "data-cite", "aria-label"},
+    "a": {"href", "title", "rel"}, "ol": {"start"}, "span": {"class"}, "pre": {"class"}, "div": {"class"}, "th": {"class"},
+    "td": {"class"}, "button": {"class", "type", "data-cite", "data-copy-next", "aria-label"},
 }  # fmt: skip
 
 _PLAIN = "blockquote br code del em h1 h2 h3 h4 h5 h6 hr li p s strong table tbody thead tr ul"
@@ -61,8 +64,9 @@ def assert_harmless(html: str) -> None:
         if node.tag == "a" and "href" in node.attrs:
             assert re.match(r"(https?://|mailto:)", node.attrs["href"]), node
             assert "noopener" in node.attrs["rel"]
-        if node.tag == "button":
+        if node.tag == "button" and "data-copy-next" not in node.attrs:
             assert re.fullmatch(r"7-\d+", node.attrs["data-cite"])
+    assert html.count("<div") == html.count("</div>") == html.count(" data-copy-next ")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -93,7 +97,7 @@ def test_blocks_are_the_top_level_ones() -> None:
     cited = answer_cite("# A\n\npara\nstill\n\n* x\n* y\n\n```py\n1\n```\n\n| a |\n|-|\n| b |", {})
     blocks = blocks_render(cited.pieces, run_id=1, labels={})
     assert [b.index for b in blocks] == [0, 1, 2, 3, 4]
-    assert [re.match(r"<(\w+)", b.html)[1] for b in blocks] == ["h1", "p", "ul", "pre", "table"]  # type: ignore[index]
+    assert [re.match(r"<(\w+)", b.html)[1] for b in blocks] == ["h1", "p", "ul", "div", "div"]  # type: ignore[index]
 
 
 def test_alignment_and_highlighting_need_no_style_attribute() -> None:

@@ -44,6 +44,7 @@ from apps.collections.services.imports import (
     import_retry,
     import_start,
 )
+from apps.collections.services.samples import sample_add
 from apps.collections.services.search_case import (
     search_case_delete,
     search_case_save,
@@ -114,6 +115,7 @@ __all__ = [
     "import_retry",
     "import_start",
     "revision_restore",
+    "sample_add",
     "search_case_delete",
     "search_case_save",
     "snapshot_create",

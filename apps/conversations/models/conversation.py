@@ -69,6 +69,9 @@ class Conversation(TenantModel):
     forked_from = TenantForeignKey(
         "conversations.Conversation", db_on_delete=SET_NULL, null=True, related_name="+"
     )
+    tools_off = models.JSONField(
+        default=list, blank=True, help_text="Names of tools that its owner has switched off here."
+    )
     draft = models.TextField(blank=True, help_text="What its owner has typed and not sent.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

@@ -24,6 +24,7 @@ from apps.conversations.services.conversations import (
     conversation_remove,
     conversation_rename,
     scope_set,
+    tools_off_set,
 )
 from apps.conversations.services.drafts import conversation_seen, draft_set
 from apps.conversations.services.examples import EXAMPLES, example_install, example_read
@@ -86,6 +87,7 @@ __all__ = [
     "share_open",
     "share_revoke",
     "title_make",
+    "tools_off_set",
     "turn_choose",
     "turn_continue",
     "turn_edit",

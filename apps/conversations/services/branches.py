@@ -117,6 +117,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
         fork = Conversation.objects.create(
             tenant=tenant, user_id=row.user_id, title=row.title, model=row.model,
             searches_all=row.searches_all, assistant_id=row.assistant_id, pinned_version_id=row.pinned_version_id, forked_from=row,
+            tools_off=row.tools_off,
         )  # fmt: skip
         scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])  # fmt: skip
         head = None

@@ -15,6 +15,7 @@ from tenancy.models import Tenant
 
 MAX_TEXT = 32_000
 _TITLE = 80
+_TOOLS, _TOOL_NAME = 1000, 200
 
 
 def advisory_lock(name: str) -> None:
@@ -43,6 +44,13 @@ def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
             data={"fields": {"collections": ["Unknown collection."]}},
         )
     return found
+
+
+def tools_off_checked(names: Sequence[str]) -> list[str]:
+    """Return names of tools, each once; one that no tool has does no harm, as tools come and go."""
+    if len(names) > _TOOLS or any(not n or len(n) > _TOOL_NAME or "\x00" in n for n in names):
+        raise Invalid("unknown_tool", "One of the switched-off tools does not exist. Choose again.")
+    return sorted(set(names))
 
 
 def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Collection]) -> None:

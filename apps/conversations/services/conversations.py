@@ -13,6 +13,7 @@ from apps.conversations.services.checks import (
     conversation_locked,
     scope_write,
     title_checked,
+    tools_off_checked,
 )
 from apps.conversations.services.choosing import answerer_choose
 from basics.errors import Denied, Invalid
@@ -34,6 +35,7 @@ def conversation_create(
     title: str = "",
     assistant: str = "",
     assistant_version: int | None = None,
+    tools_off: Sequence[str] = (),
 ) -> Conversation:
     """Create an empty conversation.
 
@@ -42,6 +44,7 @@ def conversation_create(
         model: routing name; "" takes the default, or the assistant's.
         assistant: slug of the assistant that answers; "" for the model alone.
         assistant_version: number of the version to try in place of the published one.
+        tools_off: names of tools not to use.
 
     Raises:
         Denied: the actor may not, or stands for no person (a key without an owner).
@@ -59,6 +62,7 @@ def conversation_create(
         user_id=actor.user_id,
         title=title_checked(title),
         searches_all=not chosen,
+        tools_off=tools_off_checked(tools_off),
     )
     answerer_choose(
         tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model
@@ -133,3 +137,19 @@ def scope_set(
             data={"collections": [c.pk for c in chosen]},
         )
     return chosen
+
+
+def tools_off_set(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, names: Sequence[str]
+) -> list[str]:
+    """Choose the tools that a conversation does not use from the next question on. Raises Invalid for too many names."""
+    actor.require("conversation.write")
+    off = tools_off_checked(names)
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        row.tools_off = off
+        row.save(update_fields=["tools_off"])
+        audit_record(
+            tenant=tenant, actor=actor, action="conversation.tools", object=row, data={"off": off}
+        )
+    return off

@@ -108,6 +108,7 @@ def conversation_ask(
     model: str = "",
     assistant: str = "",
     assistant_version: int | None = None,
+    tools_off: Sequence[str] = (),
 ) -> Turn:
     """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
 
@@ -129,7 +130,7 @@ def conversation_ask(
             return known
         conversation = conversation_create(
             tenant=tenant, actor=actor, collections=collections, model=model,
-            assistant=assistant, assistant_version=assistant_version,
+            assistant=assistant, assistant_version=assistant_version, tools_off=tools_off,
         )  # fmt: skip
         return turn_submit(
             tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id

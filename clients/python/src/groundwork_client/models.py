@@ -617,7 +617,7 @@ class Conversation(TypedDict):
     is_answering: bool
     """A turn is under way."""
     state: str
-    """running, waiting (for a decision), done (and not looked at yet), or empty."""
+    """running, waiting (for a decision), failed (the last answer), done (and not looked at yet), or empty."""
     draft: str
     """What is typed and not sent."""
     head_id: int | None
