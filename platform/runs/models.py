@@ -323,6 +323,9 @@ class UsageRecord(TenantModel):
         help_text="What budgets count: the cost, or an estimate where the price is not known.",
     )
     hold_id = models.BigIntegerField(null=True, help_text="The BudgetHold that this settles.")
+    duration_ms = models.PositiveIntegerField(
+        null=True, help_text="From the request to the end of its answer."
+    )
     attribution = models.JSONField(default=dict, help_text="On whose account, and for what.")
     at = models.DateTimeField(db_default=Now())
 

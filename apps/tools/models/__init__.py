@@ -6,10 +6,17 @@ from apps.tools.models.catalog import (
     ToolSource,
     ToolVersion,
 )
-from apps.tools.models.grants import ToolEntry, ToolGrant, Toolkit, ToolkitMember
+from apps.tools.models.grants import (
+    CollectionToolkit,
+    ToolEntry,
+    ToolGrant,
+    Toolkit,
+    ToolkitMember,
+)
 from apps.tools.models.limits import ToolLimit, ToolLimitUse
 
 __all__ = [
+    "CollectionToolkit",
     "ContractTest",
     "ToolCredential",
     "ToolEntry",

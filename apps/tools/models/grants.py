@@ -73,6 +73,22 @@ class ToolkitMember(TenantModel):
         return self.tool_name
 
 
+class CollectionToolkit(TenantModel):
+    """The toolkit of a collection: conversations over it are offered its tools too, as far as grants allow them."""
+
+    collection = TenantForeignKey(Collection, related_name="+")
+    toolkit = TenantForeignKey(Toolkit, related_name="collections")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["collection"], name="collection_toolkit_one_each")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.toolkit} of {self.collection}"
+
+
 class ToolGrant(TenantModel):
     """Who may call what: allow, ask or deny. Deny wins, then ask, then allow; nothing granted means denied."""
 

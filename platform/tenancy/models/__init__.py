@@ -9,6 +9,7 @@ from tenancy.models.workspace import (
     Invite,
     Membership,
     ModelEntry,
+    OutgoingHost,
     ProviderCredential,
     Role,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Membership",
     "ModelEntry",
     "OAuthToken",
+    "OutgoingHost",
     "ProviderCredential",
     "RateBucket",
     "RateLimit",

@@ -133,6 +133,29 @@ class ModelEntry(TenantModel):
         return self.label or self.name
 
 
+class OutgoingHost(TenantModel):
+    """A host that a workspace lets its requests go to; without any, every public host may be called.
+
+    It binds what members, models and documents can lead somewhere: tool sources, MCP servers, web pages, webhooks.
+    Providers of models are named by admins and chosen with their keys, and are not bound.
+    """
+
+    pattern = models.CharField(
+        max_length=253,
+        help_text="A host, such as api.example.com, or *.example.com for all below one.",
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "pattern"], name="outgoing_host_once"),
+            models.CheckConstraint(condition=~models.Q(pattern=""), name="outgoing_host_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return self.pattern
+
+
 class AuditEvent(TenantModel):
     """What was done, by whom. Append-only: the application's role can neither change nor delete a row.
 
