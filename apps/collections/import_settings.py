@@ -7,7 +7,6 @@ from pathlib import Path
 from django.conf import settings
 
 from apps.collections.ingestion.sources.base import SourceLimits
-from basics.net_guard import NetPolicy
 
 MAX_PAGE_BYTES = 50_000_000  # of one web page, which is held in memory
 
@@ -40,8 +39,3 @@ def paths_allowed(tenant_slug: str) -> list[Path]:
         elif slug == tenant_slug:
             found.append(Path(path))
     return found
-
-
-def fetch_policy() -> NetPolicy:
-    """Return which addresses web pages may be fetched from."""
-    return NetPolicy.of(settings.FETCH_NETWORKS)

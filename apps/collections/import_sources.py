@@ -11,12 +11,7 @@ from typing import Any
 
 from apps.collections import files
 from apps.collections.import_scratch import import_scratch
-from apps.collections.import_settings import (
-    fetch_policy,
-    import_limits,
-    page_limits,
-    paths_allowed,
-)
+from apps.collections.import_settings import import_limits, page_limits, paths_allowed
 from apps.collections.ingestion.sources.archives import archive_entries
 from apps.collections.ingestion.sources.base import (
     Entry,
@@ -31,6 +26,7 @@ from apps.collections.ingestion.sources.web import Known, Unchanged, web_entries
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import
 from apps.collections.pipeline import reader_limits
 from basics.net_guard import system_resolver
+from tenancy.outgoing import outgoing_policy
 
 resolver = system_resolver
 
@@ -64,7 +60,7 @@ def source_items(
         yield from web_entries(
             options["urls"],
             limits=page_limits(),
-            policy=fetch_policy(),
+            policy=outgoing_policy(row.tenant_id),
             known=lambda url: _known(row, url),
             resolver=resolver,
         )

@@ -21,6 +21,7 @@ import httpcore2
 import httpx2
 
 from basics.errors import DomainError
+from basics.net_hosts import host_fits
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -77,15 +78,17 @@ class NetPolicy:
     Attributes:
         ports: of the server.
         allow: networks that are allowed although they are not public; on them any port is.
+        hosts: patterns (``basics.net_hosts``) of the only hosts that may be called; without any, every host may.
     """
 
     ports: frozenset[int] = frozenset({80, 443, 8080, 8443})
     allow: tuple[Network, ...] = ()
+    hosts: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, networks: Iterable[str]) -> NetPolicy:
+    def of(cls, networks: Iterable[str], hosts: Iterable[str] = ()) -> NetPolicy:
         """Return the usual policy with some networks allowed besides. Raises ValueError for a text that is none."""
-        return cls(allow=tuple(ip_network(text) for text in networks))
+        return cls(allow=tuple(ip_network(text) for text in networks), hosts=frozenset(hosts))
 
 
 PUBLIC = NetPolicy()
@@ -110,7 +113,8 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
     """Return a URL whose form is allowed; where its name leads is judged when the connection is made.
 
     Raises:
-        AddressRefused: no http(s) URL, with a user name or password in it, too long, or with a port that is not allowed.
+        AddressRefused: no http(s) URL, with a user name or password in it, too long, of a host that is not listed, or with a
+            port that is not allowed.
     """
     if len(text) > MAX_URL:
         raise AddressRefused(f"The address has more than {MAX_URL} characters.")
@@ -129,6 +133,7 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
         raise AddressRefused("The address must not hold a user name or password.")
     port = url.port or (443 if url.scheme == "https" else 80)
     host = url.raw_host.decode("ascii", "replace").strip("[]")
+    _judge_host(host, policy)
     try:
         literal: Address | None = ip_address(host.split("%")[0])
     except ValueError:
@@ -145,6 +150,14 @@ def _judge(address: Address, host: str, policy: NetPolicy) -> None:
         raise AddressRefused(
             f"{shown[:200]} is not a public address ({why}), so it is not called. The operator can allow networks with "
             "GROUNDWORK_FETCH_NETWORKS."
+        )
+
+
+def _judge_host(host: str, policy: NetPolicy) -> None:
+    if policy.hosts and not host_fits(host, policy.hosts):
+        raise AddressRefused(
+            f"The host “{host[:200]}” is not on this workspace's list of outgoing hosts, so it is not called. An owner can "
+            "add it under Settings, Outgoing hosts."
         )
 
 
@@ -189,9 +202,11 @@ def addresses_checked(
     """Return the addresses of a host, each of them allowed.
 
     Raises:
-        AddressRefused: one of them is not; a name that has public and private addresses is refused as a whole.
+        AddressRefused: one of them is not; a name that has public and private addresses is refused as a whole. A host that is
+            not listed is not even asked about.
         OSError: it has none.
     """
+    _judge_host(host, policy)
     addresses: list[Address] = []
     for text in resolver(host, port):
         address = ip_address(text)

@@ -9,10 +9,12 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm
 from django.contrib.auth.forms import UserChangeForm as BaseUserChangeForm
+from django.core.exceptions import ValidationError
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
 from basics.errors import DomainError
+from basics.net_hosts import host_pattern
 from tenancy import services
 from tenancy.admin_scope import (
     JournalAdmin,
@@ -28,6 +30,7 @@ from tenancy.models import (
     Invite,
     Membership,
     ModelEntry,
+    OutgoingHost,
     ProviderCredential,
     RateLimit,
     Role,
@@ -257,6 +260,28 @@ class RateLimitAdmin(TenantScopedAdmin):
     list_select_related = ("user", "api_key")
     autocomplete_fields = ("user", "api_key", "tenant")
     ordering = ("kind", "pk")
+
+
+class OutgoingHostForm(forms.ModelForm):  # type: ignore[type-arg]
+    def clean_pattern(self) -> str:
+        """Return the pattern as it is compared with hosts."""
+        try:
+            return host_pattern(self.cleaned_data["pattern"])
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
+@admin.register(OutgoingHost)
+class OutgoingHostAdmin(TenantScopedAdmin):
+    """Hosts that a workspace's requests may go to; without any, every public host may be called."""
+
+    owner_may = frozenset({"view", "add", "change", "delete"})
+    form = OutgoingHostForm
+    list_display = ("pattern", "created_at")
+    search_fields = ("pattern",)
+    readonly_fields = ("created_at",)
+    autocomplete_fields = ("tenant",)
+    ordering = ("pattern",)
 
 
 @admin.register(AuditEvent)

@@ -272,3 +272,15 @@ class RetentionForm(forms.Form):
         help_text="0 keeps it for ever. Empty: the default of this server.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
+
+
+class OutgoingHostsForm(forms.Form):
+    hosts = forms.CharField(
+        required=False,
+        max_length=130_000,
+        label="Allowed hosts",
+        help_text="One a line: api.example.com, or *.example.com for all hosts below it. Empty: every public host.",
+        widget=forms.Textarea(
+            attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+        ),
+    )

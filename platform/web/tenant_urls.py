@@ -12,6 +12,7 @@ from web.views import (
     keys,
     members,
     models,
+    outgoing,
     retention,
     search,
     webhooks,
@@ -29,6 +30,7 @@ urlpatterns = [
     path("settings/webhooks/", webhooks.webhooks, name="settings-webhooks"),
     path("settings/webhooks/<int:pk>/", webhooks.webhook, name="settings-webhook"),
     path("settings/budgets/", budgets.budgets, name="settings-budgets"),
+    path("settings/outgoing/", outgoing.outgoing, name="settings-outgoing"),
     path("settings/retention/", retention.retention, name="settings-retention"),
     path("settings/audit/", audit.audit, name="settings-audit"),
 ]

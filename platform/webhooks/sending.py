@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from django.conf import settings
 
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy
 from tenancy.crypto import Secret
@@ -27,18 +26,19 @@ class Outcome:
     duration_ms: int
 
 
-def policy() -> NetPolicy:
-    """Return where webhooks may lead: public addresses, and what the operator allows besides."""
-    return NetPolicy.of(settings.FETCH_NETWORKS)
-
-
 def body_of(payload: dict[str, Any]) -> bytes:
     """Return the bytes that are signed and sent."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def webhook_send(*, url: str, secret: Secret, payload: dict[str, Any], delivery_id: int) -> Outcome:
-    """POST one event; anything but a status of 200 to 299 is an error, redirects are not followed."""
+def webhook_send(
+    *, url: str, secret: Secret, payload: dict[str, Any], delivery_id: int, policy: NetPolicy
+) -> Outcome:
+    """POST one event; anything but a status of 200 to 299 is an error, redirects are not followed.
+
+    Args:
+        policy: where the workspace's requests may go now.
+    """
     body = body_of(payload)
     headers = {
         "Content-Type": "application/json",
@@ -53,7 +53,7 @@ def webhook_send(*, url: str, secret: Secret, payload: dict[str, Any], delivery_
     try:
         with (
             httpx2.Client(
-                transport=GuardedTransport(policy(), seconds=SECONDS),
+                transport=GuardedTransport(policy, seconds=SECONDS),
                 timeout=SECONDS,
                 follow_redirects=False,
             ) as client,

@@ -16,10 +16,10 @@ from jobs.services import job_enqueue
 from tenancy import crypto
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.outgoing import outgoing_policy
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from webhooks.models import SUBSCRIBABLE, DeliveryStatus, Event, Webhook, WebhookDelivery
-from webhooks.sending import policy
 from webhooks.signing import secret_make
 
 JOB_KIND = "webhooks.deliver"
@@ -205,7 +205,7 @@ def _locked(tenant: Tenant, pk: int) -> Webhook:
 def _fill(row: Webhook, values: Mapping[str, Any]) -> None:
     if "url" in values:
         try:
-            row.url = str(url_check(str(values["url"]).strip(), policy()))
+            row.url = str(url_check(str(values["url"]).strip(), outgoing_policy(row.tenant_id)))
         except AddressRefused as error:
             raise _wrong("url", error.message) from error
     if "events" in values:

@@ -10,6 +10,7 @@ from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
 from tenancy import crypto
+from tenancy.outgoing import outgoing_policy
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
 from webhooks.sending import Outcome, webhook_send
 from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succeeded
@@ -69,7 +70,13 @@ def _attempt(pk: int) -> str:
     except crypto.DecryptionError:
         outcome = Outcome(None, "The webhook's secret cannot be read any more: make a new one.", 0)
     else:
-        outcome = webhook_send(url=hook.url, secret=secret, payload=row.payload, delivery_id=row.pk)
+        outcome = webhook_send(
+            url=hook.url,
+            secret=secret,
+            payload=row.payload,
+            delivery_id=row.pk,
+            policy=outgoing_policy(row.tenant_id),
+        )
     with transaction.atomic():
         WebhookDelivery.objects.filter(pk=pk, status=DeliveryStatus.QUEUED).update(
             status=DeliveryStatus.QUEUED if outcome.error else DeliveryStatus.DELIVERED,

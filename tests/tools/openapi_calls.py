@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
+
 from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.sources import IN_DB
 from apps.tools.sources.openapi import KIND
 from apps.tools.sources.openapi.operations import document_read
 from apps.tools.sources.secrets import SourceSecret
+from basics.net_guard import NetPolicy
 from tenancy.crypto import Secret
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import ToolContext, Toolset
@@ -24,6 +27,11 @@ def secret(value: str, placement: str = "bearer", parameter: str = "") -> Source
 
 def source_of(url: str, **fields: Any) -> ToolSource:
     return ToolSource(pk=1, tenant_id=1, kind="openapi", name="shop", url=url, **fields)
+
+
+def policy() -> NetPolicy:
+    """Return where calls may go; tests put their own here."""
+    return NetPolicy.of(settings.FETCH_NETWORKS)
 
 
 def call(
@@ -43,7 +51,7 @@ def call(
     tools = Toolset(KIND.make(source, [version]))
 
     async def in_db(function: Callable[..., Any], *args: Any) -> Any:
-        return source, list(secrets)
+        return source, list(secrets), policy()
 
     async def run() -> ToolResult:
         prepared = call_prepare(ToolCall("1", found.name, dict(arguments or {})), tools)

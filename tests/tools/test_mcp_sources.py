@@ -21,7 +21,7 @@ from apps.tools.services.calls import call_parse
 from apps.tools.sources import IN_DB, FoundTool, SourceError, kind_get
 from apps.tools.sources.mcp import source_check, tools_make
 from apps.tools.sources.mcp_sessions import _pools, sessions_close
-from apps.tools.sources.secrets import secrets_read
+from apps.tools.sources.secrets import source_now
 from basics.errors import Invalid
 from runs.models import ToolCall as Row
 from tenancy.crypto import encrypt
@@ -69,7 +69,7 @@ class InOneLoop:
     def __init__(self, source: ToolSource) -> None:
         self.tools = tools_of(source)
         with tenant_scope(source.tenant_id):
-            self.now = (source, secrets_read(source.tenant_id, source.pk))
+            self.now = source_now(source.tenant_id, source.pk)
 
     async def call(self, name: str, **arguments: Any) -> Any:
         async def in_db(function: Any, *args: Any) -> Any:
@@ -302,7 +302,7 @@ def echo_server(seen: list[dict[str, str]]) -> MCPServer[Any]:
 
 
 def check(**values: Any) -> None:
-    source_check(ToolSource(kind="mcp", name="shop", **values))
+    source_check(ToolSource(tenant_id=1, kind="mcp", name="shop", **values))
 
 
 @pytest.mark.parametrize(

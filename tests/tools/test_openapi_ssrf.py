@@ -20,6 +20,7 @@ from basics.errors import Invalid
 from basics.net_guard import AddressRefused, NetPolicy
 from basics.net_guard_async import AsyncGuardedBackend, AsyncGuardedTransport
 from tests.basics.test_net_guard import TRICKS, resolver
+from tests.tools import openapi_calls
 from tests.tools.http_server import ApiServer, api_serving
 from tests.tools.openapi_calls import call, secret, source_of
 
@@ -47,8 +48,8 @@ def _world(victim: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow the victim's port and every host by name: only its address may stop a request."""
     socket_allow_hosts(["127.0.0.1", "::1", "localhost", "127.0.0.2"], allow_unix_socket=True)
     policy = NetPolicy(ports=frozenset({victim.port, 80, 443}), allow=(ip_network("127.0.0.2/32"),))
-    monkeypatch.setattr(http, "policy", lambda: policy)
-    monkeypatch.setattr("apps.tools.sources.openapi.policy", lambda: policy)
+    monkeypatch.setattr(openapi_calls, "policy", lambda: policy)
+    monkeypatch.setattr("apps.tools.sources.openapi.outgoing_policy", lambda tenant_id: policy)
     monkeypatch.setattr(http, "resolver", resolver)
     monkeypatch.setattr(http, "host_check", lambda source, url: None)
     victim.seen.clear()
@@ -80,7 +81,7 @@ def _checked_and_read(source: ToolSource) -> None:
 def test_document_at_a_trick_is_not_read(trick: str, victim: ApiServer) -> None:
     address = trick.format(port=victim.port)
     with pytest.raises(SourceError):
-        http.document_fetch(source_of(""), address, [])
+        http.document_fetch(source_of(""), address, [], openapi_calls.policy())
     source = source_of("https://api.example.org", document_url=address)
     with pytest.raises((Invalid, SourceError)):
         _checked_and_read(source)
@@ -95,7 +96,7 @@ def test_redirect_of_a_document_to_a_trick_reaches_nothing(
     location = target.encode("utf-8").decode("latin-1")
     outside.answer = lambda sent: (302, {"Location": location}, b"") if sent.path == "/start" else (404, {}, b"")  # fmt: skip
     with pytest.raises(SourceError):
-        http.document_fetch(source_of(outside.url), f"{outside.url}/start", [secret("canary-secret")])  # fmt: skip
+        http.document_fetch(source_of(outside.url), f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy())  # fmt: skip
     assert victim.seen == []
 
 
@@ -141,7 +142,9 @@ def test_redirect_of_a_document_takes_no_secret_along(outside: ApiServer) -> Non
         other.answer = (200, {}, DOCUMENT % b"https://api.example.org")
         outside.answer = (302, {"Location": f"{other.url}/openapi.json"}, b"")
         source = source_of(outside.url)
-        http.document_fetch(source, f"{outside.url}/start", [secret("canary-secret")])
+        http.document_fetch(
+            source, f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy()
+        )
         assert outside.seen[0].headers["authorization"] == "Bearer canary-secret"
         assert "authorization" not in other.seen[0].headers
 
@@ -149,7 +152,7 @@ def test_redirect_of_a_document_takes_no_secret_along(outside: ApiServer) -> Non
 def test_documents_that_redirect_in_a_circle_end(outside: ApiServer) -> None:
     outside.answer = (302, {"Location": "/again"}, b"")
     with pytest.raises(SourceError, match="redirects more than"):
-        http.document_fetch(source_of(""), outside.url, [])
+        http.document_fetch(source_of(""), outside.url, [], openapi_calls.policy())
     assert len(outside.seen) == 4
 
 
@@ -171,9 +174,13 @@ def test_name_that_changes_its_answer_is_called_at_the_judged_address(
     assert second.is_error
     asked.clear()
     outside.answer = (200, {}, DOCUMENT % b"https://api.example.org")
-    assert http.document_fetch(source_of(""), f"http://rebind.test:{outside.port}/d", [])
+    assert http.document_fetch(
+        source_of(""), f"http://rebind.test:{outside.port}/d", [], openapi_calls.policy()
+    )
     with pytest.raises(SourceError):
-        http.document_fetch(source_of(""), f"http://rebind.test:{victim.port}/d", [])
+        http.document_fetch(
+            source_of(""), f"http://rebind.test:{victim.port}/d", [], openapi_calls.policy()
+        )
     assert victim.seen == []
 
 
@@ -205,7 +212,7 @@ def test_proxies_of_the_environment_are_not_used(
 def test_address_that_cannot_be_used_is_refused_when_it_is_entered(
     field: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.tools.sources.openapi.policy", NetPolicy)
+    monkeypatch.setattr("apps.tools.sources.openapi.outgoing_policy", lambda tenant_id: NetPolicy())
     source = source_of("https://api.example.org", document="{}")
     setattr(source, field, address)
     with pytest.raises(Invalid) as refused:

@@ -24,12 +24,13 @@ from apps.collections.models import (
 from apps.collections.services.document import document_name, document_path
 from apps.collections.services.shared import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
-from basics.net_guard import AddressRefused, NetPolicy, url_check
+from basics.net_guard import AddressRefused, url_check
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.outgoing import outgoing_policy
 from tenancy.services import audit_record
 
 MAX_URLS = 200
@@ -95,7 +96,7 @@ def import_start(
         Missing: the collection was deleted meanwhile.
     """
     actor.require("document.write")
-    _check(source, options, has_file=chunks is not None, name=name)
+    _check(tenant, source, options, has_file=chunks is not None, name=name)
     shown_name = document_name(name) if chunks is not None else _name(source, options)
     kept = {
         "path": options.path,
@@ -267,11 +268,13 @@ def _wrong(name: str, message: str) -> Invalid:
     return Invalid("import_invalid", message, data={"fields": {name: [message]}})
 
 
-def _check(source: str, options: ImportOptions, *, has_file: bool, name: str) -> None:
+def _check(
+    tenant: Tenant, source: str, options: ImportOptions, *, has_file: bool, name: str
+) -> None:
     if source not in SOURCES:
         raise _wrong("source", f"Choose one of: {', '.join(SOURCES)}.")
     if source == DocumentSource.URL:
-        _check_urls(options.urls)
+        _check_urls(tenant, options.urls)
     elif has_file:
         if source not in UPLOADED:
             raise _wrong("file", "This source is not uploaded; give a path on the server.")
@@ -299,14 +302,15 @@ def _check(source: str, options: ImportOptions, *, has_file: bool, name: str) ->
             raise _wrong(field_name, "At most 200 printable characters.")
 
 
-def _check_urls(urls: tuple[str, ...]) -> None:
+def _check_urls(tenant: Tenant, urls: tuple[str, ...]) -> None:
     if not urls:
         raise _wrong("urls", "Give at least one address.")
     if len(urls) > MAX_URLS:
         raise _wrong("urls", f"At most {MAX_URLS} addresses at once.")
+    policy = outgoing_policy(tenant.pk)
     try:
         for url in urls:
-            url_check(url.strip(), NetPolicy.of(settings.FETCH_NETWORKS))
+            url_check(url.strip(), policy)
     except AddressRefused as error:
         raise _wrong("urls", f"{shown(url)[:200]}: {error.message}") from error
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus, urljoin
 
 import httpx2
-from django.conf import settings
 
 from apps.tools.sources.base import SourceError
 from apps.tools.sources.secrets import SourceSecret
@@ -76,11 +75,6 @@ class Answer:
     charset: str
     body: bytes
     location: str
-
-
-def policy() -> NetPolicy:
-    """Return where sources may lead: public addresses, and what the operator allows besides."""
-    return NetPolicy.of(settings.FETCH_NETWORKS)
 
 
 @functools.cache
@@ -162,9 +156,15 @@ class Hider:
 
 
 async def request_send(
-    source: ToolSource, request: httpx2.Request, secrets: Sequence[SourceSecret]
+    source: ToolSource,
+    request: httpx2.Request,
+    secrets: Sequence[SourceSecret],
+    policy: NetPolicy,
 ) -> Answer:
     """Send one request of a source; redirects are not followed.
+
+    Args:
+        policy: where the workspace's requests may go now.
 
     Raises:
         RequestFailed: its host or address may not be called, the network failed, or the answer is too large or too slow.
@@ -173,7 +173,7 @@ async def request_send(
     host_check(source, str(request.url))
     request.headers.update(_HEADERS)
     secrets_apply(request, source, secrets)
-    transport = AsyncGuardedTransport(policy(), resolver=resolver, verify=_tls())
+    transport = AsyncGuardedTransport(policy, resolver=resolver, verify=_tls())
     try:
         async with asyncio.timeout(CALL_SECONDS), transport:
             response = await transport.handle_async_request(request)
@@ -196,10 +196,15 @@ async def request_send(
     return _answer(response, bytes(body), hide)
 
 
-def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret]) -> bytes:
+def document_fetch(
+    source: ToolSource, url: str, secrets: Sequence[SourceSecret], policy: NetPolicy
+) -> bytes:
     """Return the document at an address; a few redirects are followed, each judged like the first.
 
     Secrets go along only to the source's own server.
+
+    Args:
+        policy: where the workspace's requests may go now.
 
     Raises:
         SourceError: it cannot be read; the message says why and what to do.
@@ -209,7 +214,7 @@ def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret]
     try:
         for _ in range(_MAX_REDIRECTS + 1):
             left = DOCUMENT_SECONDS - (time.monotonic() - begun)
-            answer = _get(source, url, secrets, max(left, 0.1), hide)
+            answer = _get(source, url, secrets, policy, max(left, 0.1), hide)
             if not answer.location:
                 break
             url = urljoin(url, answer.location)
@@ -228,13 +233,18 @@ def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret]
 
 
 def _get(
-    source: ToolSource, url: str, secrets: Sequence[SourceSecret], seconds: float, hide: Hider
+    source: ToolSource,
+    url: str,
+    secrets: Sequence[SourceSecret],
+    policy: NetPolicy,
+    seconds: float,
+    hide: Hider,
 ) -> Answer:
     try:
-        url_check(url, policy())
+        url_check(url, policy)
         request = httpx2.Request("GET", url, headers={"Accept": "application/json, application/yaml, */*;q=0.5", **_HEADERS})  # fmt: skip
         secrets_apply(request, source, secrets)
-        with GuardedTransport(policy(), seconds=seconds, resolver=resolver, verify=_tls()) as wire:
+        with GuardedTransport(policy, seconds=seconds, resolver=resolver, verify=_tls()) as wire:
             response = wire.handle_request(request)
             try:
                 _check(response, MAX_DOCUMENT_BYTES)

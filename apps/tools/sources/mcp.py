@@ -17,12 +17,13 @@ from django.conf import settings
 
 from apps.tools.models import ToolSource, ToolVersion
 from apps.tools.sources.base import IN_DB, FoundTool, SourceError, SourceKind
-from apps.tools.sources.http import Hider, policy
+from apps.tools.sources.http import Hider
 from apps.tools.sources.mcp_sessions import CALL_SECONDS, command_refused, server_make, session
 from apps.tools.sources.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.sources.version_tool import version_tool
 from basics.errors import Invalid
-from basics.net_guard import AddressRefused, url_check
+from basics.net_guard import AddressRefused, NetPolicy, url_check
+from tenancy.outgoing import outgoing_policy
 from toolloop.mcp import McpError, McpServer
 from toolloop.mcp.drift import Definition
 from toolloop.mcp.listing import Offer, listing_read
@@ -64,7 +65,7 @@ def source_check(source: ToolSource) -> None:
         raise _invalid("settings", command_refused(command))
     if source.url:
         try:
-            url = url_check(source.url, policy())
+            url = url_check(source.url, outgoing_policy(source.tenant_id))
         except AddressRefused as error:
             raise _invalid("url", error.message) from error
         if url.fragment:
@@ -78,9 +79,10 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
         SourceError: it cannot be reached or used.
     """
     secrets = secrets_read(source.tenant_id, source.pk)
+    policy = outgoing_policy(source.tenant_id)
     hide = Hider(secrets)
     try:
-        definitions, problems = asyncio.run(_listed(source, secrets))
+        definitions, problems = asyncio.run(_listed(source, secrets, policy))
     except TimeoutError as error:
         raise SourceError(f"The MCP server did not list its tools within {READ_SECONDS:g} s.") from error  # fmt: skip
     except McpError as error:
@@ -95,9 +97,9 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
 
 
 async def _listed(
-    source: ToolSource, secrets: Sequence[SourceSecret]
+    source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
 ) -> tuple[list[Definition], Sequence[str]]:
-    async with asyncio.timeout(READ_SECONDS), server_make(source, secrets) as server:
+    async with asyncio.timeout(READ_SECONDS), server_make(source, secrets, policy) as server:
         tools = server.snapshot()["tools"].values()
         return [Definition(tool["definition"]) for tool in tools], server.drift.problems
 
@@ -137,9 +139,11 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
         context: ToolContext = arguments.pop(_CONTEXT)
         hide = Hider(())
         try:
-            now, secrets = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
+            now, secrets, policy = await context.data[IN_DB](
+                source_now, source.tenant_id, source.pk
+            )
             hide = Hider(secrets)
-            async with session(now, secrets) as server:
+            async with session(now, secrets, policy) as server:
                 output: ToolOutput = await _accepted(server, now, version).function(**arguments)
         except (McpError, SourceError) as error:
             raise ToolError(hide.text(error.message)) from error

@@ -22,7 +22,7 @@ from django.conf import settings
 from apps.tools.sources import http
 from apps.tools.sources.base import SourceError
 from apps.tools.sources.secrets import SourceSecret
-from basics.net_guard import AddressRefused
+from basics.net_guard import AddressRefused, NetPolicy
 from basics.net_guard_async import AsyncGuardedTransport
 from toolloop.mcp import HttpTransport, McpServer, StdioTransport
 
@@ -54,21 +54,24 @@ _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = WeakKeyDictionary(
 
 
 @asynccontextmanager
-async def session(source: ToolSource, secrets: Sequence[SourceSecret]) -> AsyncIterator[McpServer]:
+async def session(
+    source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
+) -> AsyncIterator[McpServer]:
     """Give the live session with a source's server, connecting it first where there is none.
 
     Args:
-        source: as it is now: another address, command or credential is another session.
+        source: as it is now: another address, command or credential is another session, and so is another policy.
+        policy: where the workspace's requests may go now.
 
     Raises:
         McpError: the server cannot be reached or used.
         SourceError: the operator does not allow its command (any more).
     """
     pool = _pools.setdefault(asyncio.get_running_loop(), _Pool())
-    key = _key(source, secrets)
+    key = _key(source, secrets, policy)
     held = pool.sessions.get(key)
     if held is None or (held.connecting.done() and _failed(held.connecting)):
-        held = pool.sessions[key] = _connected(server_make(source, secrets))
+        held = pool.sessions[key] = _connected(server_make(source, secrets, policy))
     if held.closing is not None:
         held.closing.cancel()
         held.closing = None
@@ -94,11 +97,13 @@ async def sessions_close() -> None:
         await asyncio.wait(pool.ending)
 
 
-def server_make(source: ToolSource, secrets: Sequence[SourceSecret]) -> McpServer:
+def server_make(
+    source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
+) -> McpServer:
     """Return a source's server, not connected yet. Raises SourceError: the operator does not allow its command."""
     return McpServer(
         source.name,
-        _transport(source, secrets),
+        _transport(source, secrets, policy),
         # What is offered is what the workspace accepted: see ``apps.tools.sources.mcp``.
         offer_added=True,
         resources=False,
@@ -108,7 +113,7 @@ def server_make(source: ToolSource, secrets: Sequence[SourceSecret]) -> McpServe
 
 
 def _transport(
-    source: ToolSource, secrets: Sequence[SourceSecret]
+    source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
 ) -> HttpTransport | StdioTransport:
     name = source.settings.get("command", "")
     if name:
@@ -118,7 +123,7 @@ def _transport(
         return StdioTransport(command=command, env_inherit=_INHERITED)
     return HttpTransport(
         url=source.url,
-        network=SourceNetwork(source, secrets),
+        network=SourceNetwork(source, secrets, policy),
         guard=lambda url: http.host_check(source, url),
     )
 
@@ -133,11 +138,13 @@ def command_refused(name: str) -> str:
 
 
 class SourceNetwork(httpx2.AsyncBaseTransport):
-    """What opens the connections of a source's session: public addresses only, and its secrets for its own server alone."""
+    """What opens the connections of a source's session: where the policy allows it, its secrets for its own server alone."""
 
-    def __init__(self, source: ToolSource, secrets: Sequence[SourceSecret]) -> None:
+    def __init__(
+        self, source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
+    ) -> None:
         self._source, self._secrets = source, secrets
-        self._inner = AsyncGuardedTransport(http.policy(), resolver=http.resolver, keepalive=2)
+        self._inner = AsyncGuardedTransport(policy, resolver=http.resolver, keepalive=2)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. Raises httpx2.TransportError."""
@@ -153,10 +160,11 @@ class SourceNetwork(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _key(source: ToolSource, secrets: Sequence[SourceSecret]) -> str:
+def _key(source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy) -> str:
     what = [
         source.tenant_id, source.pk, source.name, source.url, source.settings.get("command", ""), source.allowed_hosts,
-        [(one.placement, one.parameter, one.secret.reveal()) for one in secrets],
+        [(one.placement, one.parameter, one.secret.reveal()) for one in secrets], sorted(policy.hosts),
+        sorted(map(str, policy.allow)),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""The secrets of a source, as its calls need them: read when a call is made, never kept in a tool."""
+"""What a source's calls need of the database: its secrets, and where they may go. Read when a call is made, never kept."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from apps.tools.models import ToolCredential, ToolSource
 from apps.tools.sources.base import SourceError
+from basics.net_guard import NetPolicy
 from tenancy import crypto
 from tenancy.crypto import Secret
+from tenancy.outgoing import outgoing_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,12 @@ def secrets_read(tenant_id: int, source_id: int) -> Sequence[SourceSecret]:
         ) from error
 
 
-def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecret]]:
-    """Return a source as it is at the moment of a call, with its secrets: a run may hold it as it was long ago.
+def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecret], NetPolicy]:
+    """Return a source as it is at the moment of a call, its secrets, and where the call may go.
 
-    Otherwise a secret that was entered for a new address would still be sent to the old one. Call it from inside a tool
+    A run may hold the source as it was long ago.
+
+    A secret that was entered for a new address would then still be sent to the old one. Call it from inside a tool
     through ``ToolContext.data[IN_DB]``.
 
     Raises:
@@ -56,4 +60,4 @@ def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecr
     source = rows.first()
     if source is None:
         raise SourceError("The source of this tool was switched off in this workspace.")
-    return source, secrets_read(tenant_id, pk)
+    return source, secrets_read(tenant_id, pk), outgoing_policy(tenant_id)

@@ -13,6 +13,7 @@ from tenancy.services.invites import invite_accept, invite_create, invite_revoke
 from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate
 from tenancy.services.members import member_add, member_remove, member_role_change
 from tenancy.services.model_entries import model_entry_delete, model_entry_set, model_entry_switch
+from tenancy.services.outgoing_hosts import outgoing_hosts_set
 from tenancy.services.rate_limits import rate_limit_remove, rate_limit_set
 from tenancy.services.tenants import tenant_create
 
@@ -36,6 +37,7 @@ __all__ = [
     "model_entry_delete",
     "model_entry_set",
     "model_entry_switch",
+    "outgoing_hosts_set",
     "rate_limit_remove",
     "rate_limit_set",
     "tenant_create",

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from apps.tools.models import ToolSource
 from apps.tools.sources.base import FoundTool, SourceError, SourceKind
-from apps.tools.sources.http import document_fetch, origin, policy
+from apps.tools.sources.http import document_fetch, origin
 from apps.tools.sources.openapi.calls import tools_make
 from apps.tools.sources.openapi.operations import document_read
 from apps.tools.sources.secrets import secrets_read
 from basics.errors import Invalid
-from basics.net_guard import AddressRefused, url_check
+from basics.net_guard import AddressRefused, NetPolicy, url_check
+from tenancy.outgoing import outgoing_policy
 
 __all__ = ["KIND"]
 
@@ -24,12 +25,13 @@ def source_check(source: ToolSource) -> None:
     """
     if not source.document_url and not source.document.strip():
         raise _invalid("document_url", "Give the address of the OpenAPI document, or its text.")
+    policy = outgoing_policy(source.tenant_id)
     for field in ("url", "document_url"):
         value = getattr(source, field)
         if not value:
             continue
         try:
-            url = url_check(value, policy())
+            url = url_check(value, policy)
         except AddressRefused as error:
             raise _invalid(field, error.message) from error
         if field == "url" and (url.query or url.fragment):
@@ -42,10 +44,11 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     Raises:
         SourceError: the document cannot be read or used.
     """
+    policy = outgoing_policy(source.tenant_id)
     if source.document_url:
         own = origin(source.document_url) == origin(source.url)
         secrets = secrets_read(source.tenant_id, source.pk) if own else []
-        data = document_fetch(source, source.document_url, secrets)
+        data = document_fetch(source, source.document_url, secrets, policy)
         try:
             source.document = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -54,7 +57,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     if not source.url:
         if not found.server:
             raise SourceError("The document does not say where the API is (“servers”): enter its address at the source.")  # fmt: skip
-        source.url = _server_checked(found.server)
+        source.url = _server_checked(found.server, policy)
     source.title = source.title or found.title
     source.settings = {
         **source.settings,
@@ -64,9 +67,9 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     return found.tools
 
 
-def _server_checked(server: str) -> str:
+def _server_checked(server: str, policy: NetPolicy) -> str:
     try:
-        url = url_check(server, policy())
+        url = url_check(server, policy)
     except AddressRefused as error:
         raise SourceError(f"The document says that the API is at {server[:200]}. {error.message}") from error  # fmt: skip
     if url.query or url.fragment or len(server) > 500:

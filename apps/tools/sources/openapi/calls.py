@@ -42,7 +42,7 @@ async def _call(
 ) -> Any:
     wire = found.wire
     try:
-        source, secrets = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
+        source, secrets, policy = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
     except SourceError as error:
         raise ToolError(error.message, severity="fatal") from error
     base = str(wire.get("server") or source.url).rstrip("/")
@@ -50,7 +50,7 @@ async def _call(
         raise ToolError("The address of this API is not known: an admin must enter it at the source.", severity="fatal")  # fmt: skip
     try:
         request = request_build(wire, base, arguments)
-        answer = await request_send(source, request, [] if wire.get("public") else secrets)
+        answer = await request_send(source, request, [] if wire.get("public") else secrets, policy)
     except Unwritable as error:
         raise ToolError(str(error)) from error
     except RequestFailed as error:

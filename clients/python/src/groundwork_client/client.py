@@ -851,6 +851,14 @@ class Groundwork(Transport):
         """Return what is listed under an id."""
         return cast("models.Model", self._call("GET", f"/api/v1/models/{model}"))
 
+    def outgoing_hosts_read(self) -> models.OutgoingHosts:
+        """List the hosts that requests may go to; an empty list lets every public host be called."""
+        return cast("models.OutgoingHosts", self._call("GET", "/api/v1/outgoing-hosts"))
+
+    def outgoing_hosts_set(self, body: models.OutgoingHostsRequest, *, idempotency_key: str | None = None) -> models.OutgoingHosts:
+        """Replace the list. It needs a signed-in owner: no API key can widen where it may send."""
+        return cast("models.OutgoingHosts", self._call("PUT", "/api/v1/outgoing-hosts", body=body, idempotency_key=idempotency_key))
+
     def reads_list(self, *, chunk: int | None = None, cursor: str | None = None, document: int | None = None, page_size: int | None = None, run: int | None = None, who: int | None = None) -> models.PaginatedChunkReadList:
         """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`.
         chunk: Id of the chunk. cursor: The pagination cursor value. document: Id of the document: who has read it?
@@ -869,6 +877,14 @@ class Groundwork(Transport):
     def responses_get(self, response_id: str) -> models.Response:
         """Return a response that was kept, as far as it has come."""
         return cast("models.Response", self._call("GET", f"/api/v1/responses/{response_id}"))
+
+    def retention_read(self) -> models.Retention:
+        """Show the retention rule."""
+        return cast("models.Retention", self._call("GET", "/api/v1/retention"))
+
+    def retention_set(self, body: models.RetentionChangeRequest, *, idempotency_key: str | None = None) -> models.Retention:
+        """Set the rule; what it removes is gone for good. It needs a signed-in owner."""
+        return cast("models.Retention", self._call("PUT", "/api/v1/retention", body=body, idempotency_key=idempotency_key))
 
     def runs_get(self, id: int) -> models.Run:
         """Return a run."""

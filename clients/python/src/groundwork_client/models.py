@@ -1796,6 +1796,16 @@ ModelsObjectEnum: TypeAlias = "Literal['list']"
 
 NullEnum: TypeAlias = "Literal[None]"
 
+
+class OutgoingHosts(TypedDict):
+    hosts: list[str]
+    """Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host."""
+
+
+class OutgoingHostsRequest(TypedDict):
+    hosts: list[str]
+    """Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host."""
+
 OutputEnum: TypeAlias = "Literal['text', 'structured', 'schema']"
 
 
@@ -2269,6 +2279,18 @@ class ResponseShapeRequest(TypedDict):
 
 class RestoreInputRequest(TypedDict):
     revision: int
+
+
+class Retention(TypedDict):
+    days: int | None
+    """The workspace's own rule; null where the default holds."""
+    default_days: int
+    """The server's; 0 keeps it for ever."""
+
+
+class RetentionChangeRequest(TypedDict):
+    days: int | None
+    """0 keeps it for ever; null goes back to the server's default."""
 
 
 class RetryInputRequest(TypedDict):
