@@ -17,6 +17,7 @@ from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.tool_results import Searching
 from apps.tools.guard import Guard
 from apps.tools.run_tools import code_toolset, run_toolset
+from apps.tools.selectors import collection_tools
 from runs.models import Run
 from runs.providers import is_extractive, provider_wrapped
 from toolloop.limits import Limits
@@ -91,7 +92,16 @@ def answering_of(
     elif mode == Mode.CODE and not no_model:
         toolset = code_toolset(guard, run)
     else:
-        toolset = run_toolset(guard, run, theirs=[*planning, *beside], native=native, loaded=loaded)
+        toolset = run_toolset(
+            guard,
+            run,
+            theirs=[*planning, *beside],
+            native=native,
+            loaded=loaded,
+            brought=lambda: collection_tools(
+                tenant_id=run.tenant_id, collections=[c.pk for c in collections]
+            ),
+        )
     if mode == Mode.PLANNED:
         provider = provider_wrapped(
             provider,

@@ -20,6 +20,7 @@ from apps.conversations.models import (
 )
 from apps.tools.models import ToolkitMember
 from apps.tools.run_tools import PROGRAM_TOOL
+from apps.tools.selectors import collection_tools
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -135,11 +136,14 @@ def version_collections(version: AssistantVersion) -> frozenset[int] | None:
     return frozenset(rows.values_list("collection_id", flat=True))
 
 
-def version_tools(version: AssistantVersion) -> frozenset[str] | None:
+def version_tools(version: AssistantVersion, collections: Iterable[int]) -> frozenset[str] | None:
     """Return the names of the only tools that a version may use; None for all that the person may use.
 
-    A toolkit that was deleted leaves none. The mode "code" keeps the tool by which programs are run; what they call
-    stays within the toolkit.
+    They are those of its toolkit, and of the toolkits that the collections bring along. A toolkit that was deleted, or
+    none at all, leaves none. The mode "code" keeps the tool by which programs are run; what they call stays within.
+
+    Args:
+        collections: ids of those that are searched.
     """
     if not version.has_toolkit:
         return None
@@ -147,6 +151,8 @@ def version_tools(version: AssistantVersion) -> frozenset[str] | None:
         tenant_id=version.tenant_id, toolkit_id=version.toolkit_id or 0
     )
     names = frozenset(members.values_list("tool_name", flat=True))
+    if names:
+        names |= collection_tools(tenant_id=version.tenant_id, collections=collections)
     return names | {PROGRAM_TOOL} if names and version.mode == Mode.CODE else names
 
 

@@ -124,7 +124,9 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
             if only is None or c.pk in only
         ]
         guard = guard_for(
-            actor=actor, scope={c.pk: c.name for c in collections}, tools=version_tools(version)
+            actor=actor,
+            scope={c.pk: c.name for c in collections},
+            tools=version_tools(version, [c.pk for c in collections]),
         )
         model = version.model or selectors.model_default(selectors.model_list(scope.tenant))
         answering = answering_of(

@@ -127,7 +127,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     guard = guard_for(
         actor=actor,
         scope={c.pk: c.name for c in collections},
-        tools=None if version is None else version_tools(version),
+        tools=None if version is None else version_tools(version, [c.pk for c in collections]),
         off=frozenset(turn.conversation.tools_off),
     )
     provider = provider_for(turn.tenant, run.model)

@@ -26,7 +26,7 @@ from apps.evaluations.targets import AssistantTarget, ModelTarget, RetrieverTarg
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context
 from apps.tools.run_tools import run_toolset
-from apps.tools.selectors import guard_for
+from apps.tools.selectors import collection_tools, guard_for
 from basics.errors import DomainError
 from jobs.context import JobContext
 from jobs.models import Job
@@ -231,7 +231,9 @@ def _loop_prepare(ctx: JobContext, work: _Work) -> _Loop:
     model = target.model or ("" if version is None else version.model)
     model = model or model_default(model_list(tenant))
     guard = guard_for(
-        actor=actor, scope=names, tools=None if version is None else version_tools(version)
+        actor=actor,
+        scope=names,
+        tools=None if version is None else version_tools(version, names),
     )
     run = trial.run or _run_create(ctx, trial, actor, model)
     provider = provider_for(tenant, model)
@@ -241,7 +243,12 @@ def _loop_prepare(ctx: JobContext, work: _Work) -> _Loop:
         provider=provider,
         system=chat_tools.system_prompt(names.values(), "" if version is None else version.prompt),
         guard=guard,
-        toolset=run_toolset(guard, run, native=profile is not None and profile.deferred_tools),
+        toolset=run_toolset(
+            guard,
+            run,
+            native=profile is not None and profile.deferred_tools,
+            brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=names),
+        ),
         collections=list(names),
     )
 

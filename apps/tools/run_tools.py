@@ -34,6 +34,7 @@ def run_toolset(
     theirs: Sequence[Tool] = (),
     native: bool = False,
     loaded: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
+    brought: Callable[[], Iterable[str]] = tuple,
 ) -> Toolset:
     """Return what a run's model may call.
 
@@ -44,6 +45,7 @@ def run_toolset(
         theirs: tools of whoever asks, run where they are; ours of the same names are left out.
         native: the model's provider searches tools by itself.
         loaded: gives what earlier runs of the conversation loaded and unloaded, in order: payloads of ``META_TOOLS``.
+        brought: gives the names of tools that are loaded from the start, such as those of the collections' toolkits.
     """
     of_code = {bundle.name for bundle in bundle_list()}
     core = guard.tools(b for b in guard.bundles if b.name in of_code)
@@ -62,6 +64,7 @@ def run_toolset(
         return Toolset([*core, *rest])
     session = ToolSession(max_tools=LOADED_TOOLS, token_budget=LOADED_TOKENS)
     toolset = DynamicToolset(Catalog(rest), session, core, native=native)
+    toolset.load(sorted(brought()))
     for change in loaded():
         session.unload(change.get("unloaded", ()))
         toolset.load(change.get("loaded", ()))

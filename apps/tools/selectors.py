@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from apps.collections.models import Collection as CollectionRow
 from apps.tools.bundles import bundle_list
 from apps.tools.guard import EntryFacts, Guard
 from apps.tools.limits import limits_load
-from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolkitMember
+from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Grant, Policy, Subject, policy_compile
 from apps.tools.tenant_tools import tenant_bundles
 from basics.errors import Missing
@@ -121,6 +122,27 @@ def toolkit_choices(*, actor: Actor) -> list[tuple[int, str]]:
     """Return (id, name) of the workspace's toolkits, for whoever may call tools to choose from."""
     actor.require("tool.run")
     return list(Toolkit.objects.visible_to(actor).order_by("name").values_list("pk", "name"))
+
+
+def collection_toolkit(*, actor: Actor, collection: int) -> Toolkit | None:
+    """Return the toolkit of a collection, None where it has none. Raises Denied, Missing."""
+    actor.require("collection.read")
+    if not CollectionRow.objects.visible_to(actor).filter(pk=collection).exists():
+        raise Missing("collection")
+    rows = CollectionToolkit.objects.visible_to(actor).select_related("toolkit")
+    found = rows.filter(collection_id=collection).first()
+    return None if found is None else found.toolkit
+
+
+def collection_tools(*, tenant_id: int, collections: Iterable[int]) -> frozenset[str]:
+    """Return the names of the tools that some collections bring into conversations over them; one query.
+
+    It grants nothing: what the person may not call is offered to nobody.
+    """
+    members = ToolkitMember.objects.filter(
+        tenant_id=tenant_id, toolkit__collections__collection_id__in=list(collections)
+    )
+    return frozenset(members.values_list("tool_name", flat=True))
 
 
 def entry_list(*, actor: Actor) -> QuerySet[ToolEntry]:

@@ -8,6 +8,7 @@ from apps.tools import (
     approval_views,
     views,
     views_access,
+    views_collections,
     views_grants,
     views_limits,
     views_permissions,
@@ -45,6 +46,7 @@ urlpatterns = [
     path(
         "permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"
     ),
+    path("collections/<int:pk>/", views_collections.collection_tools, name="collection"),
     path("limits/", views_limits.limits, name="settings-limits"),
     path("access/", views_access.access, name="access"),
     path("approvals/", approval_views.approvals, name="approvals"),

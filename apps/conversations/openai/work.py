@@ -17,6 +17,7 @@ from apps.conversations.openai.services import JOB_KIND
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context, offer_guard
 from apps.tools.run_tools import run_toolset
+from apps.tools.selectors import collection_tools
 from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job
@@ -108,14 +109,14 @@ def _prepare(run_id: int) -> _Prepared | None:
     guard = offer_guard(
         actor=actor,
         collections=narrowed,
-        tools=None if version is None else version_tools(version),
+        tools=None if version is None else version_tools(version, [row.pk for row in rows]),
     )
     provider = provider_for(run.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
     native = profile is not None and profile.deferred_tools
     history = [message_from_json(message) for message in facts["history"]]
     if version is None:
-        way = _free(run, guard, provider, history, [row.name for row in rows], native=native)
+        way = _free(run, guard, provider, history, rows, native=native)
     else:
         way = answering_of(
             version, run=run, model=run.model, provider=provider, guard=guard, history=history,
@@ -142,7 +143,7 @@ def _free(
     guard: Guard,
     provider: Provider,
     history: list[Message],
-    collections: list[str],
+    collections: list[Collection],
     *,
     native: bool,
 ) -> Answering:
@@ -151,8 +152,17 @@ def _free(
     theirs = [_client_tool(tool) for tool in facts["tools"]]
     toolset, system, schema = Toolset(theirs), facts["system"], facts["schema"]
     if facts["collections"] != []:
-        toolset = run_toolset(guard, run, theirs=theirs, native=native)
-        system = "\n\n".join(filter(None, [own.system_prompt(collections), system]))
+        toolset = run_toolset(
+            guard,
+            run,
+            theirs=theirs,
+            native=native,
+            brought=lambda: collection_tools(
+                tenant_id=run.tenant_id, collections=[row.pk for row in collections]
+            ),
+        )
+        names = [row.name for row in collections]
+        system = "\n\n".join(filter(None, [own.system_prompt(names), system]))
     return Answering(
         provider=provider,
         system=system,

@@ -2,8 +2,9 @@
 
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import tenancy.fields
 from django.db import migrations, models
+
+import tenancy.fields
 
 
 class Migration(migrations.Migration):

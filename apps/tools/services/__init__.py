@@ -19,7 +19,11 @@ from apps.tools.services.sources import (
     source_refresh,
     source_update,
 )
-from apps.tools.services.toolkits import toolkit_delete, toolkit_set
+from apps.tools.services.toolkits import (
+    collection_toolkit_set,
+    toolkit_delete,
+    toolkit_set,
+)
 from apps.tools.services.versions import version_accept, version_reject
 
 __all__ = [
@@ -27,6 +31,7 @@ __all__ = [
     "catalog_export",
     "catalog_import",
     "cell_set",
+    "collection_toolkit_set",
     "contract_test_delete",
     "contract_test_run",
     "contract_test_set",

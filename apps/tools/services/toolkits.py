@@ -1,4 +1,4 @@
-"""Toolkits: named sets of tools, granted as one."""
+"""Toolkits: named sets of tools, granted as one, and brought along by collections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.tools.models import Toolkit, ToolkitMember
+from apps.collections.models import Collection
+from apps.tools.models import CollectionToolkit, Toolkit, ToolkitMember
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -88,3 +89,45 @@ def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
             data={"before": toolkit_state(kit), "after": None},
         )  # fmt: skip
         kit.delete()
+
+
+@transaction.atomic
+def collection_toolkit_set(
+    *, tenant: Tenant, actor: Actor, collection: int, toolkit: int | None
+) -> Toolkit | None:
+    """Say which toolkit conversations over a collection are offered besides; None for none.
+
+    It grants nothing: a call is held against the grants as ever. An assistant that is limited to a toolkit of its own may
+    use these tools too, unless it was given none at all.
+
+    Raises:
+        Denied: without the right ``tool.manage``.
+        Missing: no such collection.
+        Invalid: no such toolkit.
+    """
+    actor.require("tool.manage")
+    with tenant_scope(tenant.pk):
+        rows = Collection.objects.visible_to(actor).select_for_update(no_key=True, of=("self",))
+        row = rows.filter(pk=collection).first()
+        if row is None:
+            raise Missing("collection")
+        kit: Toolkit | None = None
+        if toolkit is not None:
+            kit = Toolkit.objects.filter(tenant=tenant, pk=toolkit).first()
+            if kit is None:
+                raise Invalid(
+                    "invalid", "This toolkit does not exist any more. Choose another.", data={"field": "toolkit"}
+                )  # fmt: skip
+        own = CollectionToolkit.objects.filter(tenant=tenant, collection=row)
+        before = own.values_list("toolkit__name", flat=True).first()
+        if kit is None:
+            own.delete()
+        else:
+            own.update_or_create(defaults={"toolkit": kit}, create_defaults={"tenant": tenant, "collection": row, "toolkit": kit})  # fmt: skip
+        after = None if kit is None else kit.name
+        if before != after:
+            audit_record(
+                tenant=tenant, actor=actor, action="collection.toolkit_set", object=row,
+                data={"before": before, "after": after},
+            )  # fmt: skip
+    return kit
