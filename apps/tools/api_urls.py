@@ -8,6 +8,7 @@ from apps.tools import permission_api as permissions
 from apps.tools.api import ToolsExecuteView, ToolsView
 from apps.tools.approval_api import ApprovalHandOverView, ApprovalsView
 from apps.tools.collection_api import CollectionToolkitView
+from apps.tools.limit_api import ToolLimitsView, ToolLimitView
 
 urlpatterns = [
     path("tools", ToolsView.as_view(), name="tools-list"),
@@ -15,12 +16,14 @@ urlpatterns = [
     path("tool-grants/<int:pk>", permissions.GrantView.as_view(), name="tool-grants-detail"),
     path("toolkits", permissions.ToolkitsView.as_view(), name="toolkits-list"),
     path("toolkits/<int:pk>", permissions.ToolkitView.as_view(), name="toolkits-detail"),
-    path("tool-entries", permissions.EntriesView.as_view(), name="tool-entries-list"),
     path(
         "collections/<int:pk>/toolkit",
         CollectionToolkitView.as_view(),
         name="collections-toolkit",
     ),
+    path("tool-limits", ToolLimitsView.as_view(), name="tool-limits-list"),
+    path("tool-limits/<int:pk>", ToolLimitView.as_view(), name="tool-limits-detail"),
+    path("tool-entries", permissions.EntriesView.as_view(), name="tool-entries-list"),
     path("tool-entries/<int:pk>", permissions.EntryView.as_view(), name="tool-entries-detail"),
     path("access", permissions.AccessView.as_view(), name="access"),
     path("access/try", permissions.AccessTryView.as_view(), name="access-try"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, Q
 from django.utils import timezone
 
-from apps.tools.limits import groups_of, period_begun
+from apps.tools.limits import groups_of, period_begun, period_ends
 from apps.tools.models import ToolLimit, ToolLimitUse
+from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, RateBucket, RateLimit, User
 
@@ -43,6 +44,42 @@ class LimitShown:
         return self.used >= self.most
 
 
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """A limit of tool calls and its present period.
+
+    Attributes:
+        used: calls, by the one caller who used most.
+        resets_at: when the next period begins.
+    """
+
+    row: ToolLimit
+    used: int
+    resets_at: datetime.datetime
+
+    @property
+    def remaining(self) -> int:
+        """Calls that are left to that caller."""
+        return max(self.row.calls - self.used, 0)
+
+
+def tool_limit_uses(*, actor: Actor) -> list[LimitUse]:
+    """Return the limits of tool calls with their present use, in two queries. Raises Denied."""
+    actor.require("tool.manage")
+    uses = Prefetch("uses", ToolLimitUse.objects.visible_to(actor).order_by("-used"))
+    rows = ToolLimit.objects.visible_to(actor).prefetch_related(uses)
+    now = timezone.now()
+    return [_used(row, now) for row in rows.order_by("kind", "target_kind", "target", "pk")]
+
+
+def tool_limit_get(*, actor: Actor, pk: int) -> LimitUse:
+    """Return one of ``tool_limit_uses``. Raises Denied, Missing."""
+    for use in tool_limit_uses(actor=actor):
+        if use.row.pk == pk:
+            return use
+    raise Missing("limit")
+
+
 def limit_list(*, actor: Actor) -> list[LimitShown]:
     """Return every limit of the workspace with its present use, in a constant number of queries. Raises Denied."""
     actor.require("tool.manage")
@@ -72,6 +109,12 @@ def tool_limits(*, actor: Actor, name: str, group: str) -> list[LimitShown]:
     names = _names(actor, {use.subject for row in found for use in row.uses.all()})
     now = timezone.now()
     return [_call(row, names, now) for row in found]
+
+
+def _used(row: ToolLimit, now: datetime.datetime) -> LimitUse:
+    begun = period_begun(row.period, now)
+    used = max((use.used for use in row.uses.all() if use.starts_at >= begun), default=0)
+    return LimitUse(row, used, period_ends(row.period, begun))
 
 
 def _call(row: ToolLimit, names: dict[str, str], now: datetime.datetime) -> LimitShown:

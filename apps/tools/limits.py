@@ -195,6 +195,13 @@ def _wait(seconds: int) -> str:
     return f"{hours} hours" if hours < 48 else f"{hours // 24} days"
 
 
+def period_ends(period: str, begun: datetime.datetime) -> datetime.datetime:
+    """Return when the period ends that began at a moment of ``period_begun``."""
+    if period == "month":
+        return (begun + datetime.timedelta(days=32)).replace(day=1)
+    return begun + datetime.timedelta(**{f"{period}s": 1})
+
+
 def period_begun(period: str, now: datetime.datetime) -> datetime.datetime:
     """Return when the present period began, in UTC."""
     now = now.astimezone(datetime.UTC).replace(second=0, microsecond=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
@@ -20,7 +21,14 @@ from runs.models import (
     ToolCall,
     UsageRecord,
 )
-from tenancy.admin_scope import JournalAdmin, JournalInline, admin_actor
+from runs.retention import MOST_DAYS, retention_set
+from tenancy.admin_scope import (
+    JournalAdmin,
+    JournalInline,
+    TenantScopedAdmin,
+    admin_actor,
+    admin_tenant,
+)
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.masking import masked
@@ -177,8 +185,36 @@ class ChunkReadAdmin(JournalAdmin):
     date_hierarchy = "at"
 
 
-@admin.register(RunRetention)
-class RunRetentionAdmin(JournalAdmin):
-    """To look at: the rule is set on the workspace's settings page, which records who did."""
+class RetentionForm(forms.ModelForm):  # type: ignore[type-arg]
+    days = forms.IntegerField(
+        min_value=0, max_value=MOST_DAYS, help_text="0 keeps it for ever. What is removed is gone for good."
+    )  # fmt: skip
 
+
+@admin.register(RunRetention)
+class RunRetentionAdmin(TenantScopedAdmin):
+    """How long what was said in runs is kept; a rule that is deleted leaves the server's default."""
+
+    owner_may = frozenset({"view", "add", "change", "delete"})
+    form = RetentionForm
     list_display = ("tenant", "days", "updated_at")
+    fields = ("tenant", "days", "updated_at")
+    readonly_fields = ("updated_at",)
+    autocomplete_fields = ("tenant",)
+    ordering = ("tenant",)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        tenant = admin_tenant(request) or obj.tenant
+        retention_set(
+            tenant=tenant, actor=admin_actor(request, tenant.pk), days=form.cleaned_data["days"]
+        )
+        row = RunRetention.objects.get(tenant=tenant)
+        for field in row._meta.concrete_fields:
+            setattr(obj, field.attname, getattr(row, field.attname))
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        retention_set(tenant=obj.tenant, actor=admin_actor(request, obj.tenant_id), days=None)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset.select_related("tenant"):
+            self.delete_model(request, row)

@@ -36,7 +36,7 @@ from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.evaluations.models import Arm
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
-from apps.tools.services import entry_set, grant_create, toolkit_set
+from apps.tools.services import entry_set, grant_create, tool_limit_set, toolkit_set
 from budgets.services import budget_set
 from jobs.models import ACTIVE, Job
 from runs.models import PendingDecision, ToolCall
@@ -130,6 +130,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
     def grant() -> int:
         return grant_create(**who, effect="ask", target_kind="tool", target="look").pk
 
+    def limit(period: str) -> int:
+        return tool_limit_set(**who, kind="tenant", period=period, calls=10**6).pk
+
     def budget(period: str) -> int:
         return budget_set(**who, kind="tenant", amount_usd=Decimal(9), period=period).pk
 
@@ -152,6 +155,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             expires_at=timezone.now(),
         ).pk  # fmt: skip
         source, other = _source(cast), _source(cast, "other")
+        rows["tool-limits"] = limit("day")
         rows["tool-grants"], rows["budgets"] = grant(), budget("month")
         rows["toolkits"] = toolkit_set(**who, name="Sums", tools=["calculate"]).pk
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
@@ -198,6 +202,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             },
             "DELETE /api/v1/tool-sources/{id}/credentials/{credential_pk}": other,
             "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
+            "DELETE /api/v1/tool-limits/{id}": {"tool-limits": limit("month")},
             "DELETE /api/v1/budgets/{id}": {"budgets": budget("day")},
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/tool-grants/{id}": {"tool-grants": grant()},

@@ -62,6 +62,7 @@ APPROVAL = {"pk": "runs.PendingDecision"}
 WEBHOOK = {"pk": "webhooks.Webhook"}
 BUDGET = {"pk": "budgets.Budget"}
 DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
+LIMIT = {"pk": "tools.ToolLimit"}
 SOURCE = {"pk": "tools.ToolSource"}
 SOURCE_VERSION = {**SOURCE, "version_pk": "tools.ToolVersion"}
 SOURCE_SECRET = {**SOURCE, "credential_pk": "tools.ToolCredential"}
@@ -594,9 +595,9 @@ PORTAL: tuple[Row, ...] = (
     Row("tools:reads", action="run.read"),
     Row("usage:page", action="run.read"),
     Row("tools:calls-file", action="run.read"),
-    Row("tools:call", action="run.read", ids=CALL),
     Row("tools:collection", action="tool.manage", ids=COLLECTION),
     Row("tools:collection", "POST", "tool.manage", ids=COLLECTION, data=_send(toolkit=_pk("tools.Toolkit")), ok=302),
+    Row("tools:call", action="run.read", ids=CALL),
     Row("tools:tool", action="tool.run", fixed=A_TOOL),
     Row("tools:tool-try", "POST", "tool.run", fixed=A_TOOL, data=_send(do="check", **{"/expression": "6*7"})),
     Row("tools:tool-switch", "POST", "tool.manage", fixed=A_TOOL, data=_send(is_enabled="false"), ok=302),
@@ -825,12 +826,14 @@ API: tuple[Row, ...] = (
     Row("api:budgets-detail", "DELETE", "budget.manage", BUDGET, ok=204),
     Row("api:budgets-rules", action="audit.read"),
     Row("api:budgets-rules", "PUT", "budget.manage", data=_send(refuses_unpriced=True)),
-    Row("api:webhooks-list", action="webhook.manage"),
-    Row("api:webhooks-list", "POST", "webhook.manage", data=_send(url="https://example.org/hook", events=["run.finished"]), ok=201),
     Row("api:outgoing-hosts", action="tool.manage"),
     Row("api:outgoing-hosts", "PUT", "tenant.manage", data=_send(hosts=["api.example.com"])),
     Row("api:retention", action="audit.read"),
     Row("api:retention", "PUT", "retention.manage", data=_send(days=30)),
+    Row("api:tool-limits-list", action="tool.manage"),
+    Row("api:tool-limits-list", "POST", "tool.manage", data=_send(kind="tenant", period="day", calls=5), ok=201),
+    Row("api:tool-limits-detail", "GET", "tool.manage", LIMIT),
+    Row("api:tool-limits-detail", "DELETE", "tool.manage", LIMIT, ok=204),
     Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),
     Row("api:webhooks-detail", "PATCH", "webhook.manage", WEBHOOK, data=_send(is_enabled=False)),
     Row("api:webhooks-detail", "DELETE", "webhook.manage", WEBHOOK, ok=204),
@@ -842,13 +845,13 @@ API: tuple[Row, ...] = (
     Row("api:collections-detail", "GET", "collection.read", COLLECTION),
     Row("api:collections-detail", "PATCH", "collection.write", COLLECTION, data=_send(name="R"), also=READ),
     Row("api:collections-detail", "DELETE", "collection.delete", COLLECTION, ok=204, also=READ),
+    Row("api:collections-toolkit", "GET", "collection.read", COLLECTION),
+    Row("api:collections-toolkit", "PUT", "tool.manage", COLLECTION, data=_send(toolkit=_pk("tools.Toolkit")), also=READ),
     Row("api:documents-list", "GET", "collection.read", COLLECTION),
     Row("api:documents-list", "POST", "document.write", COLLECTION, data=_send(file=_file), ok=201, also=READ),
     Row("api:imports-list", "GET", "document.write", COLLECTION, also=READ),
     Row("api:imports-list", "POST", "document.write", COLLECTION, data=_send(source="url", urls=lambda s, r: ["https://example.org/"]), ok=202, also=READ),
     Row("api:imports-detail", "GET", "document.write", {"pk": "collections.Import"}),
-    Row("api:collections-toolkit", "GET", "collection.read", COLLECTION),
-    Row("api:collections-toolkit", "PUT", "tool.manage", COLLECTION, data=_send(toolkit=_pk("tools.Toolkit")), also=READ),
     Row("api:imports-cancel", "POST", "document.write", {"pk": "collections.Import"}, ok=202, before=_import("queued")),
     Row("api:imports-retry", "POST", "document.write", {"pk": "collections.Import"}, ok=202, before=_import("failed")),
     Row("api:documents-detail", "GET", "collection.read", {"pk": "collections.Document"}),
