@@ -46,8 +46,10 @@ WITH runs AS (
     SELECT *, row_number() OVER () AS place FROM runs
 ), used AS (
     INSERT INTO runs_usagerecord (tenant_id, run_id, user_id, step, kind, provider, model, input_tokens, cached_tokens,
-        cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, attribution, at)
-    SELECT %(tenant)s, id, user_id, s, 'turn', 'openai', model, 1000 + s, 100, 0, 200, 50, 0.01, '{}', created_at
+        cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, attribution, at,
+        duration_ms)
+    SELECT %(tenant)s, id, user_id, s, 'turn', 'openai', model, 1000 + s, 100, 0, 200, 50, 0.01, '{}', created_at,
+        exp(random() * 9)::int
     FROM numbered, generate_series(0, 1) AS s
 )
 INSERT INTO runs_toolcall (tenant_id, run_id, user_id, step, call_id, parent_call_id, path, name, tool_version, decision,

@@ -24,10 +24,12 @@ class UsageRowOutput(serializers.Serializer[Any]):
         help_text="Calls that failed, or whose outcome is unknown."
     )
     denied = serializers.IntegerField()
-    p50_ms = serializers.FloatField(allow_null=True, help_text="Half of the calls took no longer.")
+    p50_ms = serializers.FloatField(
+        allow_null=True, help_text="Half of the calls took no longer; of a model, of the requests."
+    )
     p95_ms = serializers.FloatField(allow_null=True)
     requests = serializers.IntegerField(help_text="To models.")
-    lost = serializers.IntegerField(help_text="Requests that were billed in vain.")
+    lost = serializers.IntegerField(help_text="Requests that failed after they were billed.")
     input_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
     cost_usd = serializers.FloatField(allow_null=True, help_text="Of a tool: its calls' shares of the model turns that made them.")  # fmt: skip

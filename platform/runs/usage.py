@@ -43,6 +43,7 @@ def usage_columns(event: UsageEvent) -> dict[str, Any]:
         "cost_usd": None if event.cost_usd is None else f"{event.cost_usd:.8f}",
         "charged_usd": f"{charged_usd(usage, event.cost_usd):.8f}",
         "hold_id": event.hold,
+        "duration_ms": None if event.seconds is None else round(event.seconds * 1000),
         "attribution": json_storable(dict(event.metadata)),
     }
 

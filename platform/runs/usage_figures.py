@@ -38,10 +38,11 @@ GROUP BY GROUPING SETS ((name), (user_id), (day), ())
 """
 _REQUESTS = """
 SELECT grouping(model, user_id, day), model, user_id, day, count(*), count(*) FILTER (WHERE kind = 'lost'),
-    sum(input_tokens), sum(output_tokens), sum(cost_usd)
+    sum(input_tokens), sum(output_tokens), sum(cost_usd),
+    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration_ms)
 FROM (
     SELECT model COLLATE "C" AS model, user_id, (at AT TIME ZONE %(zone)s)::date AS day, kind, input_tokens, output_tokens,
-        cost_usd
+        cost_usd, duration_ms
     FROM runs_usagerecord
     WHERE tenant_id = %(tenant)s AND at >= %(begin)s AND at < %(end)s
         AND (%(user)s::bigint IS NULL OR user_id = %(user)s)
@@ -60,7 +61,7 @@ class UsageRow:
         key: name, id as text, or day; "" of all.
         label: for people.
         calls, errors, denied: of tools; errors are those that failed or whose outcome is unknown.
-        p50_ms, p95_ms: of calls that ended, in milliseconds.
+        p50_ms, p95_ms: of calls that ended, in milliseconds; of a model, of requests, from each to the end of its answer.
         requests, lost: to models; lost ones were billed in vain.
         input_tokens, output_tokens: of those requests.
         cost_usd: of those requests; of a tool, its calls' shares of the turns that made them. None: not known.
@@ -173,12 +174,14 @@ def _usage(
             rows.get(key) or UsageRow(key, key), calls=number, errors=errors, denied=denied, p50_ms=p50, p95_ms=p95
         )  # fmt: skip
         rows[key] = replace(found, cost_usd=cost) if rows is tools else found
-    for kind, name, user_id, day, number, lost, tokens_in, tokens_out, cost in requests:
+    for kind, name, user_id, day, number, lost, tokens_in, tokens_out, cost, times in requests:
         rows, key = _place(kind, name, user_id, day, models, members, days, total)
-        rows[key] = replace(
+        found = replace(
             rows.get(key) or UsageRow(key, key), requests=number, lost=lost, input_tokens=int(tokens_in or 0),
             output_tokens=int(tokens_out or 0), cost_usd=cost,
         )  # fmt: skip
+        p50, p95 = times or (None, None)
+        rows[key] = replace(found, p50_ms=p50, p95_ms=p95) if rows is models else found
     people = people_named(int(key) for key in members if key)
     named = [replace(m, label=people.get(int(m.key or 0), GONE)) for m in members.values()]
     return Usage(

@@ -57,11 +57,13 @@ _CALLS = """, calls AS (
 
 _USAGE = """, used AS (
     INSERT INTO runs_usagerecord (tenant_id, run_id, user_id, step, kind, provider, model, input_tokens,
-        cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, charged_usd, hold_id, attribution)
+        cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, charged_usd, hold_id, attribution,
+        duration_ms)
     SELECT mine.tenant_id, mine.id, mine.user_id, u.*
     FROM mine, jsonb_to_recordset(%(usage)s::jsonb) AS u(step int, kind text, provider text, model text,
         input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
-        reasoning_tokens bigint, cost_usd numeric, charged_usd numeric, hold_id bigint, attribution jsonb)
+        reasoning_tokens bigint, cost_usd numeric, charged_usd numeric, hold_id bigint, attribution jsonb,
+        duration_ms integer)
 )"""
 
 _READS = """, reads AS (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ class UsageEvent:
         is_estimate: the call ended before the provider had counted: what it had not told is an estimate, rather too high.
         metadata: what the application gave to the run for attribution (tenant, user, feature).
         hold: the money its ``Purse`` held back for the call, which is settled by this.
+        seconds: from the request to the end of its answer; None when nobody has measured it.
     """
 
     model: str
@@ -42,6 +44,7 @@ class UsageEvent:
     is_estimate: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     hold: int | None = None
+    seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as JSON values, as far as the metadata are."""
@@ -57,6 +60,7 @@ class UsageEvent:
             "is_estimate": self.is_estimate,
             "metadata": dict(self.metadata),
             "hold": self.hold,
+            "seconds": self.seconds,
         }
 
 
@@ -71,9 +75,10 @@ class Meter:
         is_exact: the count is the whole truth, nothing need be estimated.
     """
 
-    __slots__ = ("_counted", "_past", "is_exact", "model", "provider")
+    __slots__ = ("_began", "_counted", "_past", "is_exact", "model", "provider")
 
     def __init__(self) -> None:
+        self._began = time.monotonic()
         self.provider, self.model, self.is_exact = "", "", False
         self._past = Usage()
         self._counted: Callable[[], Usage] = Usage
@@ -90,6 +95,11 @@ class Meter:
     def is_input_known(self) -> bool:
         """Tell whether the provider has said what the call it makes now has read."""
         return bool(self._counted().input_total)
+
+    @property
+    def seconds(self) -> float:
+        """Return how long ago the call began."""
+        return time.monotonic() - self._began
 
     @property
     def usage(self) -> Usage:
@@ -151,6 +161,7 @@ class UsageReporter:
         *,
         is_cached: bool = False,
         broken: Meter | None = None,
+        seconds: float | None = None,
     ) -> None:
         """Report one model call; ``turn`` is None when none came of it, ``broken`` its meter when it had no end."""
         hold = None if is_cached else self.hold
@@ -175,6 +186,7 @@ class UsageReporter:
             is_estimate=broken is not None and not broken.is_exact,
             metadata=dict(self._metadata),
             hold=hold,
+            seconds=seconds if broken is None else broken.seconds,
         )
         try:
             self._hook(event)

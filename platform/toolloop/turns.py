@@ -42,7 +42,7 @@ class TurnRunner:
     """Makes the model calls of one run.
 
     Args:
-        settle: told usage and turn of every call that came to its end, also of one that is asked again.
+        settle: told usage, turn and seconds of every call that came to its end, also of one that is asked again.
         settle_broken: told of every call that we ended ourselves, because of a stop, the deadline or a reader that went
             away: its request, its meter, and how many characters had come.
         admit: asked for the money of each call, with the request and whether it is for the final answer; returns the
@@ -62,7 +62,7 @@ class TurnRunner:
         limits: Limits,
         journal: Journal,
         interrupter: Interrupter,
-        settle: Callable[[Usage, Turn | None], None],
+        settle: Callable[[Usage, Turn | None, float], None],
         settle_broken: Callable[[ModelRequest, Meter, int], None],
         admit: Callable[[ModelRequest, bool], Awaitable[ModelRequest]] | None = None,
     ) -> None:
@@ -71,6 +71,7 @@ class TurnRunner:
         self._settle_broken, self._admit = settle_broken, admit
         self._unsettled = False  # A call is under way, and nobody has counted it yet.
         self._error: ProviderError | None = None
+        self._meter = Meter()
         self.visible = False
         self.requests = 0
         self.turn: Turn | None = None
@@ -123,6 +124,7 @@ class TurnRunner:
                 admitted = await self._interrupter.run(admit)
             self.requests += 1
             meter, streamed = Meter(), 0
+            self._meter = meter
             asked = replace(admitted, meter=meter)
             stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(asked))
             try:
@@ -166,7 +168,7 @@ class TurnRunner:
         except ProviderError as error:
             if error.usage is not None:
                 self._unsettled = False
-                self._settle(error.usage, None)
+                self._settle(error.usage, None, self._meter.seconds)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.
@@ -189,7 +191,7 @@ class TurnRunner:
                 self._unsettled = False
             return event
         self._unsettled = False
-        self._settle(event.turn.usage, event.turn)
+        self._settle(event.turn.usage, event.turn, self._meter.seconds)
         if event.turn.stop == "error":
             self._error = MalformedResponse(event.turn.stop_detail or "the turn is unusable")
         else:

@@ -131,8 +131,8 @@ class Spending:
         self._context = 0
         self._estimated = None
 
-    def settle(self, usage: Usage, turn: Turn | None = None) -> None:
-        """Add what one model call has used; ``turn`` is what came of it, None for nothing."""
+    def settle(self, usage: Usage, turn: Turn | None = None, seconds: float | None = None) -> None:
+        """Add what one model call has used; ``turn`` is what came of it, None for nothing, after so many seconds."""
         self._reporter.step = self.step
         if turn is not None and turn.stop_detail == BY_RULE:
             return
@@ -148,7 +148,7 @@ class Spending:
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-        self._reporter.report(counted, cost, turn)
+        self._reporter.report(counted, cost, turn, seconds=seconds)
 
     def settle_broken(self, request: ModelRequest, meter: Meter, streamed: int) -> None:
         """Add what a call has used that we ended before its turn: it was stopped, or time was up.

@@ -51,6 +51,7 @@ async def test_each_model_call_is_reported_with_step_price_calls_and_attribution
     assert sum(e.cost_usd or 0 for e in (first, last)) == pytest.approx(
         dialogue.end.data["cost_usd"]
     )
+    assert all(e.seconds is not None and e.seconds >= 0 for e in (first, last))
     assert json.loads(json.dumps(first.to_json()))["usage"]["cached_read"] == 500
 
 

@@ -31,6 +31,7 @@ def used(
     *,
     ago: datetime.timedelta = TODAY,
     cost: str | None = "0.5",
+    request_ms: int | None = None,
     **call: Any,
 ) -> None:
     """Make a run with a request and a call that belongs to it."""
@@ -41,7 +42,7 @@ def used(
         ToolCall.objects.create(tenant=cast.tenant, run=run, user_id=user, step=0, call_id="c", **given)  # fmt: skip
         UsageRecord.objects.create(
             tenant=cast.tenant, run_id=run.pk, user_id=user, step=0, kind="turn", provider="p", model="big",
-            input_tokens=100, output_tokens=10, cost_usd=cost, at=at,
+            input_tokens=100, output_tokens=10, cost_usd=cost, at=at, duration_ms=request_ms,
         )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def read(cast: Cast, role: str = "owner", days: int = 30) -> Usage:
 def test_figures_by_tool_member_model_and_day(cast: Cast) -> None:
     day = datetime.timedelta(days=1)
     for duration in range(1, 101):
-        used(cast, name="slow", duration_ms=duration * 10, cost=None)
+        used(cast, name="slow", duration_ms=duration * 10, cost=None, request_ms=duration * 100)
     used(cast, "owner", name="pay", status="failed", error_code="timeout", cost="0.25")
     used(cast, "owner", name="pay", status="denied", ago=day)
     used(cast, "owner", name="pay", ago=40 * day)
@@ -69,7 +70,11 @@ def test_figures_by_tool_member_model_and_day(cast: Cast) -> None:
     assert [(m.label, m.calls, m.requests) for m in found.members] == [
         (cast.member.user.email, 100, 100), (cast.owner.user.email, 2, 2)
     ]  # fmt: skip
-    assert [(m.label, m.requests, m.cost_usd) for m in found.models] == [("big", 102, Decimal("0.75"))]  # fmt: skip
+    (big,) = found.models
+    assert (big.label, big.requests, big.cost_usd) == ("big", 102, Decimal("0.75"))
+    # Of the 100 requests that were measured; a model's times are not those of the workspace's calls.
+    assert (big.p50_ms, big.p95_ms) == (5050, 9505)
+    assert found.total.p50_ms == 495
     assert len(found.days) == 30
     assert [(d.calls, d.errors) for d in found.days[-2:]] == [(1, 0), (101, 1)]
     assert sum(d.calls for d in found.days) == 102

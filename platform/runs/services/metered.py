@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from budgets.ledger import Payer, holds_release
@@ -45,6 +46,7 @@ def usage_record(
         profile, provider=provider, model=model, input_tokens=input_tokens, most_output=0, seconds=seconds,
     )  # fmt: skip
     hold = quote_hold(payer, quote)
+    began = time.monotonic()
 
     def record(tokens: int) -> None:
         if not tokens:
@@ -56,6 +58,7 @@ def usage_record(
             tenant=tenant, user_id=payer.user_id, kind=kind, provider=provider, model=model[:120],
             input_tokens=tokens, cost_usd=None if cost is None else f"{cost:.8f}",
             charged_usd=f"{charged_usd(usage, cost):.8f}", hold_id=hold,
+            duration_ms=round((time.monotonic() - began) * 1000),
             attribution={
                 "api_key_id": payer.api_key_id,
                 **({} if payer.job_id is None else {"budget_job": payer.job_id}),
