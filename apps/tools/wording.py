@@ -13,7 +13,7 @@ from runs.models import ApproverKind
 
 _EFFECT = {
     "allow": "may call",
-    "ask": "may call, once somebody has approved it,",
+    "ask": "may call, once {approved},",
     "deny": "may not call",
 }
 _SUFFIX = {
@@ -57,7 +57,7 @@ def grant_sentence(grant: ToolGrant, names: Names) -> str:
     when = f", if {' and '.join(conditions)}" if conditions else ""
     if grant.subject_kind != ToolGrant.SubjectKind.MEMBER:  # an address stays as it is written
         who = f"{who[:1].upper()}{who[1:]}"
-    may = _EFFECT[grant.effect].replace("somebody", _approver_words(grant, names))
+    may = _EFFECT[grant.effect].format(approved=_approval_words(grant, names))
     return f"{who} {may} {target_words(grant)}{where}{when}."
 
 
@@ -74,12 +74,14 @@ def target_words(grant: ToolGrant) -> str:
     return f"the tools of the group “{grant.target}”{suffix}"
 
 
-def _approver_words(grant: ToolGrant, names: Names) -> str:
+def _approval_words(grant: ToolGrant, names: Names) -> str:
+    """Return who must have approved a call, for an effect that asks."""
     if grant.approver_kind == ApproverKind.ROLE:
-        return role_label(grant.approver)
+        return f"{role_label(grant.approver)} has approved it"
     if grant.approver_kind == ApproverKind.MEMBER:
-        return names.members.get(grant.approver, f"member {grant.approver} (who has left)")
-    return "somebody"
+        who = names.members.get(grant.approver, f"member {grant.approver} (who has left)")
+        return f"{who} has approved it"
+    return "they have approved it themselves"
 
 
 def subject_words(kind: str, subject: str, names: Names) -> str:

@@ -182,6 +182,23 @@ def test_rule_says_in_words_what_it_does(cast: Cast, owner: Client) -> None:
         assert "amount is at most 100" in text
 
 
+def test_rule_that_asks_says_who_decides(cast: Cast, owner: Client) -> None:
+    admin = cast.user("admin")
+    for target, approver in (("own", "self:"), ("second", "role:admin"), ("one", f"member:{admin.pk}")):  # fmt: skip
+        data = {**GRANT, "effect": "ask", "target": target, "decides": approver}
+        assert owner.post(url("toolgrant_add"), data).status_code == 302
+    listed = owner.get(url("toolgrant_changelist")).content.decode()
+    with tenant_scope(cast.tenant.pk):
+        rows = {row.target: row.pk for row in ToolGrant.objects.all()}
+    for target, said in (
+        ("own", "once they have approved it themselves, “own”"),
+        ("second", "once an admin or owner has approved it, “second”"),
+        ("one", f"once {admin.email} has approved it, “one”"),
+    ):
+        assert said in listed
+        assert said in owner.get(url("toolgrant_change", rows[target])).content.decode()
+
+
 def test_rule_that_is_changed_is_a_new_rule_in_its_place(cast: Cast, owner: Client) -> None:
     old = grant_create(**who(cast), effect="allow", target_kind="tool", target="pay")
     page = owner.post(url("toolgrant_change", old.pk), {**GRANT, "_continue": "1"})

@@ -1,6 +1,6 @@
 """Every cell of role x tool x collection x effect, in each path a call can take; deny beats allow in all.
 
-Two tools are the code's own, one is the workspace's: of an MCP server on loopback.
+Two tools are the code's own, two are the workspace's: of an MCP server and of an OpenAPI document, both on loopback.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.factories import make_collection
 from tests.runs.support import take
+from tests.tools.http_server import api_serving
 from tests.tools.mcp_server.conftest import message, post
 from tests.tools.mcp_support import served
 from tests.tools.sources_support import source_made
@@ -77,11 +78,19 @@ async def probe_write(x: int) -> str:
     return "changed"
 
 
-PROBES = ("probe_read", "probe_write", "own_probe")
+PROBES = ("probe_read", "probe_write", "own_probe", "api_probe")
+DOCUMENT = {
+    "openapi": "3.1.0", "info": {"title": "api"},
+    "paths": {"/probe": {"post": {
+        "operationId": "probe",
+        "parameters": [{"name": "x", "in": "query", "required": True, "schema": {"type": "integer"}}],
+    }}},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def own_server() -> Iterator[str]:
+def own_servers() -> Iterator[tuple[str, str]]:
+    """Give the addresses of the MCP server and of the API."""
     server = MCPServer("own")
 
     @server.tool()
@@ -90,8 +99,13 @@ def own_server() -> Iterator[str]:
         ran.append("own_probe")
         return "done"
 
-    with served(server) as url:
-        yield url
+    def answer(sent: Any) -> Any:
+        ran.append("api_probe")
+        return 200, {"Content-Type": "application/json"}, b'"done"'
+
+    with served(server) as url, api_serving() as api:
+        api.answer = answer
+        yield url, api.url
 
 
 @pytest.fixture(autouse=True)
@@ -105,9 +119,11 @@ def _probes(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
 class World:
     """A tenant without any grant, two collections, and calls that are about the first."""
 
-    def __init__(self, cast: Cast, role: str, own_server: str) -> None:
+    def __init__(self, cast: Cast, role: str, own_servers: tuple[str, str]) -> None:
         self.cast, self.role = cast, role
-        source_made(cast.tenant, "mcp", "own", url=own_server)
+        mcp, api = own_servers
+        source_made(cast.tenant, "mcp", "own", url=mcp)
+        source_made(cast.tenant, "openapi", "api", url=api, document=json.dumps(DOCUMENT))
         self.here = make_collection(cast.tenant, "Here")
         self.elsewhere = make_collection(cast.tenant, "Elsewhere")
 
@@ -231,9 +247,9 @@ def _wrong(
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("path", ["chat", "code mode", "job"])
 async def test_every_cell_when_a_run_calls(
-    cast: Cast, own_server: str, role: str, path: str, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+    cast: Cast, own_servers: tuple[str, str], role: str, path: str, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    world = await sync_to_async(World)(cast, role, own_server)
+    world = await sync_to_async(World)(cast, role, own_servers)
     drive: Any = {"chat": _chat, "code mode": _code_mode, "job": _job}[path]
     wrong = []
     try:
@@ -256,8 +272,10 @@ def key_for(cast: Cast, role: str) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_cell_when_a_key_calls_over_rest(cast: Cast, own_server: str, role: str) -> None:
-    world = World(cast, role, own_server)
+def test_every_cell_when_a_key_calls_over_rest(
+    cast: Cast, own_servers: tuple[str, str], role: str
+) -> None:
+    world = World(cast, role, own_servers)
     client = Client(headers={"Authorization": f"Bearer {key_for(cast, role)}"})
     wrong = []
     for cell in cells(role):
@@ -280,8 +298,10 @@ def _over_mcp(world: World, key: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_cell_when_a_key_calls_over_mcp(cast: Cast, own_server: str, role: str) -> None:
-    world = World(cast, role, own_server)
+def test_every_cell_when_a_key_calls_over_mcp(
+    cast: Cast, own_servers: tuple[str, str], role: str
+) -> None:
+    world = World(cast, role, own_servers)
     key = key_for(cast, role)
     wrong = []
     for cell in cells(role):

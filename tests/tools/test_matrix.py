@@ -149,7 +149,7 @@ def test_grant_reads_as_a_sentence(cast: Cast) -> None:
     sentence = grant_sentence(row, subjects_read(actor=cast.actor("owner")).names)
     email = cast.user("viewer").email
     assert sentence == (
-        f"{email} may call, once somebody has approved it, the tools of the toolkit “Money”, about "
+        f"{email} may call, once they have approved it themselves, the tools of the toolkit “Money”, about "
         "“Letters”, if amount is below 100 and sql is a single SQL statement that only reads."
     )
     assert "denies" in condition_words({"kind": "from the future"})
