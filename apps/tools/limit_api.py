@@ -15,7 +15,7 @@ from apps.tools.services import tool_limit_remove, tool_limit_set
 from apps.tools.services.limits import MAX_CALLS
 from web.drf.views import TenantAPIView
 
-_ID = {"required": False, "allow_null": True, "default": None, "min_value": 1, "max_value": 2**63 - 1}  # fmt: skip
+_ID: dict[str, Any] = {"required": False, "allow_null": True, "default": None, "min_value": 1, "max_value": 2**63 - 1}  # fmt: skip
 
 
 class ToolLimitInput(serializers.Serializer[Any]):

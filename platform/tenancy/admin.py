@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
@@ -282,6 +283,34 @@ class OutgoingHostAdmin(TenantScopedAdmin):
     readonly_fields = ("created_at",)
     autocomplete_fields = ("tenant",)
     ordering = ("pattern",)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        tenant = admin_tenant(request) or obj.tenant
+        before = {form.initial["pattern"]} if change else set()
+        self._listed(request, tenant, add={obj.pattern}, remove=before)
+        row = OutgoingHost.objects.get(tenant=tenant, pattern=obj.pattern)
+        obj.pk, obj.tenant, obj.created_at = row.pk, tenant, row.created_at
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self._listed(request, obj.tenant, remove={obj.pattern})
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset.select_related("tenant"):
+            self.delete_model(request, row)
+
+    def _listed(
+        self,
+        request: HttpRequest,
+        tenant: Tenant,
+        *,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+    ) -> None:
+        rows = OutgoingHost.objects.filter(tenant=tenant)
+        hosts = set(rows.values_list("pattern", flat=True)) - set(remove) | set(add)
+        services.outgoing_hosts_set(
+            tenant=tenant, actor=admin_actor(request, tenant.pk), hosts=hosts
+        )
 
 
 @admin.register(AuditEvent)

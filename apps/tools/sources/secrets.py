@@ -48,10 +48,8 @@ def secrets_read(tenant_id: int, source_id: int) -> Sequence[SourceSecret]:
 def source_now(tenant_id: int, pk: int) -> tuple[ToolSource, Sequence[SourceSecret], NetPolicy]:
     """Return a source as it is at the moment of a call, its secrets, and where the call may go.
 
-    A run may hold the source as it was long ago.
-
-    A secret that was entered for a new address would then still be sent to the old one. Call it from inside a tool
-    through ``ToolContext.data[IN_DB]``.
+    A run may hold the source as it was long ago: a secret that was entered for a new address would be sent to the old one.
+    Call it from inside a tool through ``ToolContext.data[IN_DB]``.
 
     Raises:
         SourceError: it was switched off or removed, or a secret cannot be decrypted any more.
