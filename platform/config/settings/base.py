@@ -224,6 +224,11 @@ SPECTACULAR_SETTINGS = {
         "ToolSourceStatus": "apps.tools.models.ToolSource.Status",
         "ToolVersionState": "apps.tools.models.ToolVersion.State",
         "ToolCredentialPlacement": "apps.tools.models.ToolCredential.Placement",
+        "PeriodEnum": "budgets.models.BudgetPeriod",
+        "TargetKindEnum": "apps.tools.models.ToolGrant.Target",
+        "ToolLimitKind": "apps.tools.models.ToolLimit.Kind",
+        "ToolLimitPeriod": "apps.tools.models.ToolLimit.Period",
+        "ToolLimitTarget": "apps.tools.models.ToolLimit.Target",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
