@@ -380,6 +380,15 @@ class Groundwork(Transport):
         """Begin to make vectors of another model beside the live ones; search goes on with these."""
         return cast("models.SpaceSwap", self._call("POST", f"/api/v1/collections/{id}/swaps", body=body, idempotency_key=idempotency_key))
 
+    def collections_toolkit_read(self, id: int) -> models.CollectionToolkit:
+        """Show the toolkit of a collection."""
+        return cast("models.CollectionToolkit", self._call("GET", f"/api/v1/collections/{id}/toolkit"))
+
+    def collections_toolkit_set(self, id: int, body: models.CollectionToolkitChangeRequest, *, idempotency_key: str | None = None) -> models.CollectionToolkit:
+        """Choose the toolkit of a collection, or none. It grants nothing: grants decide about each call, and deny
+        wins."""
+        return cast("models.CollectionToolkit", self._call("PUT", f"/api/v1/collections/{id}/toolkit", body=body, idempotency_key=idempotency_key))
+
     def conversations_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedConversationList:
         """List conversations, newest first. cursor: The pagination cursor value. page_size: Number of results to
         return per page."""
@@ -1023,6 +1032,22 @@ class Groundwork(Transport):
     def tool_grants_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
         """Take a grant back."""
         self._call("DELETE", f"/api/v1/tool-grants/{id}", idempotency_key=idempotency_key)
+
+    def tool_limits_list(self) -> list[models.ToolLimit]:
+        """List the limits with what is used of each."""
+        return cast("list[models.ToolLimit]", self._call("GET", "/api/v1/tool-limits"))
+
+    def tool_limits_set(self, body: models.ToolLimitInputRequest, *, idempotency_key: str | None = None) -> models.ToolLimit:
+        """Set a limit, or another number for the one of the same caller, tools and period."""
+        return cast("models.ToolLimit", self._call("POST", "/api/v1/tool-limits", body=body, idempotency_key=idempotency_key))
+
+    def tool_limits_read(self, id: int) -> models.ToolLimit:
+        """Show a limit with what is used of it."""
+        return cast("models.ToolLimit", self._call("GET", f"/api/v1/tool-limits/{id}"))
+
+    def tool_limits_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Remove a limit with what was counted."""
+        self._call("DELETE", f"/api/v1/tool-limits/{id}", idempotency_key=idempotency_key)
 
     def tool_sources_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolSourceList:
         """List the sources, newest first, without their documents. cursor: The pagination cursor value. page_size:

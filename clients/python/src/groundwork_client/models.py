@@ -564,6 +564,18 @@ class CollectionInputRequest(TypedDict):
     """Earlier versions kept of each document; 10 if not given."""
 
 
+class CollectionToolkit(TypedDict):
+    toolkit: int | None
+    """Its id; null for none."""
+    name: str
+    """Empty for none."""
+
+
+class CollectionToolkitChangeRequest(TypedDict):
+    toolkit: int | None
+    """Its id; null for none."""
+
+
 class ComparisonOutput(TypedDict):
     """Two arms compared; B is the arm of the address."""
     headline: str
@@ -2740,6 +2752,44 @@ class ToolGrantInputRequest(TypedDict):
     note: NotRequired[str]
 
 
+class ToolLimit(TypedDict):
+    id: int
+    kind: ToolLimitKind
+    user: int | None
+    api_key: int | None
+    target_kind: ToolLimitTarget
+    target: str
+    period: ToolLimitPeriod
+    calls: int
+    used: int
+    """In the present period; of a limit for each, by who used most."""
+    remaining: int
+    resets_at: str
+    """When the next period begins."""
+
+
+class ToolLimitInputRequest(TypedDict):
+    kind: ToolLimitKind
+    """Whose calls count.  * `tenant` - the whole workspace together * `member` - a member * `key` - an API key"""
+    user: NotRequired[int | None]
+    """One member, by the person's id; null for each."""
+    api_key: NotRequired[int | None]
+    """One key, by its id; null for each."""
+    target_kind: NotRequired[ToolLimitTarget]
+    target: NotRequired[str]
+    """Name of the tool or group; empty for all."""
+    period: ToolLimitPeriod
+    """In UTC.  * `minute` - a minute * `day` - a day * `month` - a month"""
+    calls: int
+    """Most calls a period."""
+
+ToolLimitKind: TypeAlias = "Literal['tenant', 'member', 'key']"
+
+ToolLimitPeriod: TypeAlias = "Literal['minute', 'day', 'month']"
+
+ToolLimitTarget: TypeAlias = "Literal['all', 'group', 'tool']"
+
+
 class ToolMessage(TypedDict):
     role: ToolMessageRoleEnum
     tool_call_id: str
@@ -3138,12 +3188,12 @@ class UsageRow(TypedDict):
     """Calls that failed, or whose outcome is unknown."""
     denied: int
     p50_ms: float | None
-    """Half of the calls took no longer."""
+    """Half of the calls took no longer; of a model, of the requests."""
     p95_ms: float | None
     requests: int
     """To models."""
     lost: int
-    """Requests that were billed in vain."""
+    """Requests that failed after they were billed."""
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
