@@ -19,7 +19,8 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.tools.mcp_server.conftest import key_of, message, post
-from tests.tools.test_limits import SUM, execute, limit
+from tests.tools.test_calls import execute
+from tests.tools.test_limits import SUM, limit
 from toolloop.providers.scripted import ScriptedCall, says
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -48,7 +48,7 @@ class CollectionToolkitAdmin(ServiceAdmin):
             collection=collection.pk,
             toolkit=values["toolkit"].pk,
         )
-        return rows.get(collection=collection)  # type: ignore[no-any-return]
+        return rows.get(collection=collection)
 
     def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = CollectionToolkit.objects.get(tenant=tenant, pk=pk)
