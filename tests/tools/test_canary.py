@@ -31,6 +31,7 @@ from tests.fake_provider import FakeProvider, running
 from tests.permissions.test_admin_matrix import SCOPED, url
 from tests.tools.http_server import ApiServer, Sent, api_serving
 from tests.tools.sources_support import source_made
+from tests.tools.test_call_log import body_of
 from tests.tools.test_openapi_sources import _logs, _tables
 from tests.webhooks.test_webhooks import make, work
 
@@ -143,8 +144,7 @@ def pages(cast: Cast, turn: Any) -> dict[str, str]:
     for address in addresses:
         response = client.get(address)
         assert response.status_code == 200, (address, response.status_code)
-        body = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
-        found[address] = body.decode()
+        found[address] = body_of(response) if response.streaming else response.content.decode()
     return found
 
 
