@@ -80,9 +80,9 @@ class Exhausted:
     @property
     def message(self) -> str:
         """What a model or a person reads."""
-        calls = "call" if self.limit == 1 else "calls"
+        calls, whose = "call" if self.limit == 1 else "calls", _WHOSE[self.scope]
         return (
-            f"{_WHOSE[self.scope].capitalize()} has made its {self.limit} {calls} of {self.what} for this {self.period}. "
+            f"{whose[:1].upper()}{whose[1:]} has made its {self.limit} {calls} of {self.what} for this {self.period}. "
             f"0 are left; the count begins again in {_wait(self.reset_s)}."
         )
 
