@@ -892,7 +892,7 @@ class Groundwork(Transport):
         return cast("models.Retention", self._call("GET", "/api/v1/retention"))
 
     def retention_set(self, body: models.RetentionChangeRequest, *, idempotency_key: str | None = None) -> models.Retention:
-        """Set the rule; what it removes is gone for good. It needs a signed-in owner."""
+        """Set the rule; what it removes is gone for good."""
         return cast("models.Retention", self._call("PUT", "/api/v1/retention", body=body, idempotency_key=idempotency_key))
 
     def runs_get(self, id: int) -> models.Run:
