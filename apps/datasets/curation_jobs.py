@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any, Protocol, TypeVar, cast
 
 from django.db import transaction
 from django.utils import timezone
 
 from apps.collections.embedding import default_setting, embedder_for, space_for
+from apps.conversations.assistant_selectors import assistant_list
 from apps.datasets import files
 from apps.datasets.columns import record_columns, record_of
 from apps.datasets.curation import contamination, duplicates, scan
@@ -19,6 +21,7 @@ from apps.datasets.curation.splits import SplitItem, divide, split_item
 from apps.datasets.formats import Card, RowError, format_get, validate
 from apps.datasets.models import (
     Acceptance,
+    Dataset,
     DatasetCheck,
     DatasetExport,
     DatasetImport,
@@ -113,17 +116,32 @@ def _findings(row: DatasetExport, records: Any) -> tuple[list[dict[str, Any]], i
     for record in records():
         for hit in scan.scan(record):
             take(hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown)
-    for overlap in _overlaps(records):
+    for overlap in _overlaps(row.dataset, records):
         if overlap.is_contamination:
-            shown = f"Shares “{overlap.text[:120]}” with training row {overlap.seen}"
+            where = f"training row {overlap.seen}" if overlap.seen.isdecimal() else overlap.seen
+            shown = f"Shares “{overlap.text[:120]}” with {where}"
             take(overlap.fingerprint, kind="contamination", row=overlap.evaluated, field="question", shown=shown)  # fmt: skip
     return list(listed.values()), len(seen)
 
 
-def _overlaps(records: Any) -> Iterator[contamination.Overlap]:
+def _overlaps(dataset: Dataset, records: Any) -> Iterator[contamination.Overlap]:
+    """Yield what rows for evaluation share with rows for training, other sets that were named, and prompts."""
     evaluated = (r for r in records() if r.split in (Split.TEST, Split.VALIDATION))
     trained = (r for r in records() if r.split == Split.TRAIN)
-    return contamination.contamination(trained, evaluated)
+    named = dataset.options.get("against", [])
+    others = Dataset.objects.filter(tenant_id=dataset.tenant_id, pk__in=named).order_by("pk")
+    sets = (
+        replace(record, id=f"row {record.id} of {other.name}")
+        for other in others
+        for record in _rows_of(other)
+    )
+    assistants = assistant_list(actor=system_actor(dataset.tenant_id))
+    prompts = {
+        f"the prompt of the assistant {row.name}": row.published.prompt
+        for row in assistants
+        if row.published is not None and row.published.prompt
+    }
+    return contamination.contamination(chain(trained, sets), evaluated, prompts)
 
 
 def _card(row: DatasetExport, records: Any) -> Card:
@@ -239,7 +257,7 @@ def _question(record: Record) -> Record:
 
 
 def _contamination(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    found = list(_overlaps(lambda: _records(ctx, check)))
+    found = list(_overlaps(check.dataset, lambda: _records(ctx, check)))
     found.sort(key=lambda hit: (not hit.is_contamination, -hit.words))
     return {
         "counts": {
@@ -315,10 +333,16 @@ _CHECKS = {
 
 
 def _records(ctx: WorkContext, check: DatasetCheck) -> Iterator[Record]:
-    rows = DatasetRow.objects.filter(dataset=check.dataset).exclude(status=RowStatus.REJECTED)
+    for number, record in enumerate(_rows_of(check.dataset)):
+        if number % BATCH == 0:
+            ctx.check()
+        yield record
+
+
+def _rows_of(dataset: Dataset) -> Iterator[Record]:
+    rows = DatasetRow.objects.filter(dataset=dataset).exclude(status=RowStatus.REJECTED)
     last = 0
     while True:
-        ctx.check()
         page = list(rows.filter(pk__gt=last).order_by("pk")[:BATCH])
         for row in page:
             yield record_of(row)

@@ -119,6 +119,10 @@ class CheckInput(serializers.Serializer[Any]):
     with_meaning = serializers.BooleanField(
         required=False, default=False, help_text="For duplicates: compare by embeddings too."
     )
+    against = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False, max_length=100, help_text="For contamination: ids of other datasets, such as public sets, that a model may have been trained on. "
+        "Exports look at them from then on; left out: those named before.",
+    )  # fmt: skip
 
     class Meta:
         ref_name = "DatasetCheckStart"

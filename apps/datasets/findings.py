@@ -22,6 +22,7 @@ class Line:
         kind: how it was found.
         found: in words or masked.
         is_open: nothing was done about it yet.
+        elsewhere: what it is held against that is no row of this dataset: a row of another one, a prompt.
     """
 
     row: DatasetRow | None
@@ -29,6 +30,7 @@ class Line:
     kind: str
     found: str
     is_open: bool
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findi
     lines = []
     for hit in shown:
         one, other = row(hit, "dropped", "evaluated", "row"), row(hit, "kept", "seen")
-        lines.append(Line(one, other, _kind(hit), _found(hit), _is_open(check, one, other)))
+        seen = str(hit.get("seen", ""))
+        elsewhere = "" if seen.isdecimal() else seen
+        is_open = _is_open(check, one, other)
+        lines.append(Line(one, other, _kind(hit), _found(hit), is_open, elsewhere))
     return Findings(lines, len(found))
 
 

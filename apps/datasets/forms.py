@@ -42,6 +42,15 @@ class GenerateForm(RefusableForm):
     )
     judge_model = forms.ChoiceField(required=False, label="Judge", help_text="Selects questions and scores answers; another model than the writer judges more fairly.")  # fmt: skip
     rows = forms.IntegerField(min_value=1, max_value=MAX_ROWS, initial=_DEFAULTS.rows)
+    language = forms.CharField(
+        required=False, max_length=40, help_text="Of questions and answers: a tag such as de, or an English name. Empty: that of the documents."
+    )  # fmt: skip
+    personas = forms.CharField(
+        required=False, max_length=4500, widget=forms.Textarea(attrs={"rows": 2}), help_text="Who asks, one a line; the rows take them in turn. Needs a language model.",
+    )  # fmt: skip
+    styles = forms.CharField(
+        required=False, max_length=4500, widget=forms.Textarea(attrs={"rows": 2}), help_text="How they write, one a line, such as: a few keywords.",
+    )  # fmt: skip
     budget_usd = forms.DecimalField(
         required=False, min_value=0, max_digits=9, decimal_places=2, label="Budget in USD",
         help_text="Never passed. Empty: no limit.",
@@ -83,7 +92,7 @@ class GenerateForm(RefusableForm):
     def options(self) -> dict[str, Any]:
         """Return the settings as ``generation_start`` takes them."""
         data = self.cleaned_data
-        plain = ("rows", "judge_model", "keep_at", "concurrency", "seed", "collections")
+        plain = ("rows", "judge_model", "language", "keep_at", "concurrency", "seed", "collections")
         shares = {
             field: {
                 name.removeprefix(f"{prefix}_"): value
@@ -94,6 +103,7 @@ class GenerateForm(RefusableForm):
         }
         return {
             **{name: data[name] for name in plain},
+            **{name: lines_of(data[name]) for name in ("personas", "styles")},
             **shares,
             "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),
         }
@@ -108,3 +118,8 @@ class GenerateForm(RefusableForm):
     def plain(self) -> list[Any]:
         """Return the other fields."""
         return [self[name] for name in self.fields if not name.startswith(("type_", "difficulty_"))]
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text that are not empty."""
+    return [line.strip() for line in text.splitlines() if line.strip()]

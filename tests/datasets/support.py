@@ -97,12 +97,18 @@ class FakeModel:
         asked: the messages of each request that was answered, as JSON.
         refusals: how many of the next requests are refused for their rate.
         level: what the judge gives.
+        is_enough: whether a part of the passages answers a question.
+        better: other wordings that the filter asks for, one a question.
+        answer: the last turn of an answer; "" cites what was found.
     """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.refusals = 0
         self.level = 5
+        self.is_enough = False
+        self.better: list[str] = []
+        self.answer = ""
 
     def __call__(self, body: dict[str, Any]) -> str | int | list[dict[str, Any]]:
         if self.refusals > 0:
@@ -110,22 +116,30 @@ class FakeModel:
             return 429
         self.asked.append(json.dumps(body["messages"], sort_keys=True))
         system, last = body["messages"][0]["content"], body["messages"][-1]
-        passage = re.search(r"<passage[^>]*>\n(.*?)\n</passage>", str(last["content"]), re.DOTALL)
+        asked = _text_of(last["content"])
+        passage = re.search(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
         if system.startswith("You write questions"):
             assert passage is not None
-            quote = passage[1][:80]
+            said = re.findall(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
+            quotes = [text[:80] for text in said]
             return json.dumps(
-                {"question": f"What is said by: {quote[:50]}?", "rationale": "It matters.", "quotes": [quote]}
+                {"question": f"What is said by: {quotes[0][:50]}?", "rationale": "It matters.", "quotes": quotes}
             )  # fmt: skip
         if system.startswith("You select questions"):
-            return json.dumps({"keep": True, "reason": ""})
+            if self.better:
+                return json.dumps({"keep": False, "reason": "Vague.", "better": self.better.pop(0)})
+            return json.dumps({"keep": True, "reason": "", "better": ""})
+        if system.startswith("You are given a question and a part"):
+            return json.dumps({"is_answerable": self.is_enough, "answer": "It is said."})
         if system.startswith("You answer a question"):
             if last["role"] == "tool":
-                found = re.search(r"c\d+", str(last["content"]))
+                if self.answer:
+                    return self.answer
+                found = re.search(r"c\d+", asked)
                 return f"It is said [{found[0] if found else 'c0'}]."
             return [{"name": "search_documentation", "arguments": {"query": "duty"}}]
         if system.startswith("You write the final answer"):
-            found = re.search(r"id=(c\d+)", str(last["content"]))
+            found = re.search(r"id=(c\d+)", asked)
             return json.dumps(
                 {"answer": "It is said.", "chunks_used": [found[1] if found else "c0"]}
             )
@@ -133,3 +147,8 @@ class FakeModel:
             level = {"level": self.level, "evidence": "It is said."}
             return json.dumps(dict.fromkeys(SCORES, level))
         return json.dumps({"answer": "It is said better."})
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, which some models get in parts."""
+    return content if isinstance(content, str) else "".join(p.get("text", "") for p in content)

@@ -11,6 +11,7 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
+from apps.conversations.models import Assistant, AssistantVersion
 from apps.datasets import diffs, files, services
 from apps.datasets import record as r
 from apps.datasets.models import (
@@ -289,6 +290,32 @@ def test_checks_report_pairs_overlaps_and_secrets(cast: Cast, dataset: Dataset) 
     assert found["contamination"]["counts"] == {"contaminated": 0, "overlapping": 0}
     assert found["secrets"]["counts"] == {"token": 1}
     assert "aaaa" not in json.dumps(found["secrets"])
+
+
+def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast, dataset: Dataset) -> None:  # fmt: skip
+    actor, other = cast.actor("owner"), cast.actor("outsider")
+    words = "an importer keeps the proof of origin of each entry for at least five full years"
+    rows_of = {name: replace(PLAIN, question=f"{name}, {words}?") for name in ("Public", "Test")}
+    public = services.dataset_create(tenant=cast.tenant, actor=actor, name="Public set")
+    add(cast, public, rows_of["Public"])
+    add(cast, dataset, replace(rows_of["Test"], answer="Yes, five.", split=r.Split.TEST))
+    assistant = Assistant.objects.create(tenant=cast.tenant, slug="clerk", name="Clerk")
+    assistant.published = AssistantVersion.objects.create(tenant=cast.tenant, assistant=assistant, number=1, prompt=f"Example: {words}.")  # fmt: skip
+    assistant.save()
+    with tenant_scope(cast.other_tenant.pk):
+        theirs = services.dataset_create(tenant=cast.other_tenant, actor=other, name="Theirs")
+    start: dict[str, Any] = {"tenant": cast.tenant, "actor": actor, "dataset": dataset, "kind": "contamination"}  # fmt: skip
+    with pytest.raises(Invalid):
+        services.check_start(**start, against=[theirs.pk])
+    result = done(services.check_start(**start, against=[public.pk])).result  # type: ignore[attr-defined]
+    assert result["counts"]["contaminated"] == 2
+    seen = {hit["seen"].partition(" of ")[2] for hit in result["overlaps"]}
+    assert seen == {"Public set", "the assistant Clerk"}
+    dataset.refresh_from_db()
+    blocked = export(cast, dataset)
+    assert (blocked.status, blocked.finding_count) == ("blocked", 1), (
+        "the same words are one finding"
+    )
 
 
 def test_cancelled_work_says_so(cast: Cast, dataset: Dataset) -> None:

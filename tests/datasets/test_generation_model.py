@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from apps.datasets import selectors
 from apps.datasets.columns import record_of
-from apps.datasets.generation import driving
+from apps.datasets.generation import driving, prompts
 from apps.datasets.generation.committing import Committer
 from apps.datasets.models import GenerationItem, GenerationJob, GenerationState, ItemState, PaidCall
 from apps.datasets.services.generation import generation_pause, generation_resume, generation_stop
@@ -70,7 +70,7 @@ def test_each_stage_is_paid_once_and_billed(cast: Cast, library: Library, model:
     record = record_of(next(selectors.job_rows(actor=cast.actor("viewer"), job=job)))
     assert [step.action for step in record.steps if step.action] == ["search_documentation"]
     assert record.sources[0].quote in {c.text[:80] for c in library.chunks}
-    assert {score.author for score in record.scores} == {f"judge:six@1:{MODEL}"}
+    assert {score.author for score in record.scores} == {f"judge:six@{prompts.VERSION}:{MODEL}"}
 
 
 def test_poor_answers_are_repaired_once_then_dropped_and_reported(

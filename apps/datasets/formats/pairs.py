@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from apps.datasets.assembly import assemble
 from apps.datasets.formats.base import Card, Rows
 from apps.datasets.formats.chat import from_conversation
-from apps.datasets.formats.lines import JsonLines
+from apps.datasets.formats.lines import JsonLines, dump
 from apps.datasets.formats.openai_chat import message_in
 from apps.datasets.record import (
     EMPTY_ANSWERS,
+    MAX_BYTES,
     Behaviour,
     Message,
     Record,
@@ -24,19 +26,21 @@ from basics.errors import Invalid
 
 
 class Jsonl(JsonLines):
-    """Our own form: everything a record has."""
+    """Our own form: everything a record has, and its steps and answer once more as one text with special tokens."""
 
     name = "jsonl"
     title = "JSON Lines"
     purpose = "Everything a row has, one JSON object a line. The form to keep and to import again."
 
     def encode(self, record: Record) -> dict[str, Any]:
-        """Return every field."""
-        return to_values(record)
+        """Return every field, and ``text``; a row that is too long for both leaves it out, and loses nothing."""
+        values = to_values(record)
+        text = {"text": assemble(record.steps, record.answer)}
+        return {**values, **text} if len(dump(values)) + len(dump(text)) <= MAX_BYTES else values
 
     def decode(self, values: Mapping[str, Any]) -> Record:
-        """Return the record of its fields."""
-        return from_values(values)
+        """Return the record of its fields; the text says nothing that they do not."""
+        return from_values({name: value for name, value in values.items() if name != "text"})
 
 
 class Alpaca(JsonLines):

@@ -1,4 +1,4 @@
-"""Questions, filter, synthesis and judge without a language model: templates and shared words. Pure, deterministic.
+"""Filter, synthesis, judge and repair without a language model: shared words. Pure, deterministic.
 
 They show the whole way of a row, and let CI prove it; what they make is labelled ``rules``. Nothing here understands a
 text: the judge sees whether words are shared, not whether they are true.
@@ -8,33 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.rule_questions import POINTS_AWAY
 from apps.datasets.record import Source, Step
 from toolloop.sentences import content_terms, identifiers, split
 
-AUTHOR = "rules:lexical@1"
+AUTHOR = "rules:lexical@2"
 NOT_FOUND = "The documents do not say."
-_CLAIM = re.compile(
-    r"^(?!(?:It|Its|They|Their|There|This|These|That|Those|He|She|His|Her|We|Our|You|Your|Such|Which|What|If|When)\b)"
-    r"(?P<subject>(?:The |An? |Each |All |Any |[A-Z])[^.;:?!|]{3,90}?) "
-    r"(?P<verb>is|are|was|were|includes?|means|requires?|provides?|establish(?:es)?|must|shall|may|will|has|have) "
-    r"(?P<rest>[^|]{12,400})$"
+REFUSED = (
+    "I will not help with this: it asks to deceive, or for instructions that are not to be shown."
 )
-_DOES = {"include", "mean", "require", "provide", "establish"}
-_POINTS_AWAY = re.compile(
-    r"\b(this|that|these|those|the above|the following) (passage|text|section|document|paragraph|table)\b"
-    r"|\b(passage|document) above\b|^(it|they|he|she|this|that) ",
+_REFUSES = re.compile(
+    r"\b(?:cannot|can't|can not|will not|won't|must not|unable to|not able to) (?:help|assist|do|share|show|print|reveal|provide|support)",
     re.IGNORECASE,
 )
-_ABSENT = (
-    "annual cost of translating",
-    "name of the photographer of",
-    "melting point of",
-    "mascot of",
-    "licence number of the auditor of",
-    "musical theme of",
+_IS_FORBIDDEN = re.compile(
+    r"\bforge\b|\bfalse figures\b|\byour hidden instructions\b", re.IGNORECASE
 )
+_DOCSTRING = re.compile(r"\"{3}")
+SEARCHES = "rules: search for the words of the question"
+QUOTES = "rules: quote the sentences that share most words with the question"
+_QUESTION_MARKS = ("?", "？", "؟", ";")
+ENOUGH = 0.8
 _ABSTAINS = re.compile(
     r"did not find|not (?:say|tell|state|mention|contain)|no (?:passage|document)s? (?:say|tell|answer)|cannot find",
     re.IGNORECASE,
@@ -43,117 +40,73 @@ _QUOTED = re.compile(r"^> (?P<text>.*?) \[c(?P<id>\d+)\](?: \(page \d+\))?$", re
 MOST_QUOTES = 3
 
 
-def question_make(
-    passages: Sequence[Passage], kind: str, difficulty: str
-) -> tuple[str, str, list[str]] | None:
-    """Return (question, rationale, quotes) from templates; None when the passages have no sentence to ask about."""
-    claims = [claim for p in passages if (claim := _claim(p, difficulty)) is not None]
-    if len(claims) < len(passages):
-        return None
-    subjects = [subject for subject, _, _ in claims]
-    quotes = [sentence for _, _, sentence in claims]
-    first, verb, _ = claims[0]
-    document = passages[0].document
-    plain = _asked(first, verb)
-    why = f"rules: a {difficulty} question of the type {kind}, made from a sentence of {document}"
-    if kind == "code":
-        name = passages[0].name or first
-        return f"What does `{name}` do in the code?", why, quotes
-    if kind == "unanswerable":
-        place = sum(map(ord, first)) % len(_ABSENT)
-        return f"What is the {_ABSENT[place]} {_lowered(first)}?", why, []
-    if kind == "multi_hop":
-        text = f"{plain[:-1]}, and how does this relate to {_lowered(subjects[1])}?"
-    elif kind == "comparison":
-        other = passages[1].document
-        text = (
-            f"How does what {document} says about {_lowered(first)} compare with what {other} says about "
-            f"{_lowered(subjects[1])}?"
-        )
-    elif kind == "how_to":
-        text = f"What has to be done or observed with regard to {_lowered(first)}?"
-    elif difficulty == "easy" or not passages[0].headings:
-        text = plain
-    else:
-        text = f"{plain[:-1]}, in the context of {passages[0].headings[-1].strip()}?"
-    return text, why, quotes
-
-
-def _claim(passage: Passage, difficulty: str) -> tuple[str, str, str] | None:
-    """Return (subject, verb, sentence) of the sentence that says most; harder ones have more terms and figures."""
-    if passage.name:
-        first = next((line for line in passage.text.splitlines() if line.strip()), "")
-        return passage.name, "is", first.strip()
-    found = []
-    for sentence in split(passage.text):
-        match = _CLAIM.match(sentence)
-        if match is None or _POINTS_AWAY.search(sentence):
-            continue
-        terms = len(content_terms(match["subject"]))
-        if not 1 <= terms <= 8:
-            continue
-        weight = len(identifiers(sentence)) + min(len(content_terms(sentence)), 20) / 10
-        found.append((weight, match["subject"].strip(), match["verb"], sentence))
-    if not found:
-        return None
-    found.sort(key=lambda claim: (claim[0], claim[3]), reverse=difficulty == "hard")
-    _, subject, verb, sentence = found[len(found) // 2 if difficulty == "medium" else 0]
-    return subject, verb, sentence
-
-
-def _asked(subject: str, verb: str) -> str:
-    lowered = _lowered(subject)
-    if verb in ("is", "are", "was", "were"):
-        return f"What {verb} {lowered}?"
-    base = re.sub(r"(?<=h)es$|s$", "", verb)
-    if base in _DOES:
-        return f"What {'does' if base != verb else 'do'} {lowered} {base}?"
-    if verb in ("has", "have"):
-        return f"What {'does' if verb == 'has' else 'do'} {lowered} have?"
-    return f"What {verb} {lowered} do?"
-
-
-def _lowered(subject: str) -> str:
-    head, _, rest = subject.partition(" ")
-    is_word = head in {"The", "A", "An", "Each", "All", "Any"}
-    return f"{head.lower()} {rest}" if is_word else subject
-
-
 def filter_reason(question: str, passages: Sequence[Passage], kind: str, gold: int) -> str:
     """Return why a question is not to be kept, "" when these rules find nothing. Also run before a model is asked."""
     text = " ".join(question.split())
-    if not 12 <= len(text) <= 600:
+    if not (12 if text.isascii() else 4) <= len(text) <= 600:
         return "The question is too short or too long."
-    if not text.endswith("?"):
+    if not text.endswith(_QUESTION_MARKS):
         return "It is no question."
-    if _POINTS_AWAY.search(text):
+    if POINTS_AWAY.search(text):
         return "It does not stand on its own: it points to a text that a reader does not have."
     if not content_terms(text):
         return "It names nothing."
-    if kind == "unanswerable":
+    if kind in ("unanswerable", "adversarial"):
         return ""
     if not gold:
         return "No words of the passages answer it."
-    if kind in ("multi_hop", "comparison") and (gold < 2 or len(passages) < 2):
+    if kind in ("multi_hop", "comparison", "contradictory") and (gold < 2 or len(passages) < 2):
         return "It needs two passages, and only one answers it."
     return ""
 
 
-def synthesis_make(draft: str, sources: Sequence[Source]) -> tuple[str, list[int]]:
-    """Return the answer without marks, and the ids of the chunks it quotes."""
+def is_answered_by(question: str, gold: Sequence[Source], rest: Sequence[Passage]) -> bool:
+    """Tell whether passages have, without the others, nearly all words that answer a question.
+
+    Args:
+        gold: the spans that answer it.
+        rest: the passages that are left.
+    """
+    left = {passage.chunk_id for passage in rest}
+    asked = set(content_terms(question))
+    missing = {t for s in gold if s.chunk_id not in left for t in content_terms(s.quote)} - asked
+    there = {t for passage in rest for t in content_terms(passage.text)}
+    return _share(missing, there) >= ENOUGH if missing else True
+
+
+def steps_told(steps: Sequence[Step]) -> list[Step]:
+    """Return steps with a thought where there is none: what the extractive model goes by."""
+    told = [replace(s, thought=s.thought or SEARCHES) if s.action else s for s in steps]
+    return [*told, Step(len(told) + 1, QUOTES)]
+
+
+def synthesis_make(
+    draft: str, sources: Sequence[Source], question: str = ""
+) -> tuple[str, list[int]]:
+    """Return the answer without marks, and the ids of the chunks it quotes; a refusal of what is plainly forbidden."""
+    if _IS_FORBIDDEN.search(question):
+        return REFUSED, []
     quotes = [(m["text"], int(m["id"])) for m in _QUOTED.finditer(draft)][:MOST_QUOTES]
     known = {s.chunk_id for s in sources}
     used = [(text, pk) for text, pk in quotes if pk in known]
     if not used:
         return NOT_FOUND, []
-    answer = " ".join(re.sub(r"\\(?=[^\w\s])", "", text) for text, _ in used)
+    answer = " ".join(re.sub(r"\\(?=[^\w\s]|_)", "", text) for text, _ in used)
     return answer, list(dict.fromkeys(pk for _, pk in used))
+
+
+def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, list[int]]:
+    """Return what the docstrings say of code that was found, else its first line, and the chunks; "" if it was not found."""
+    found = {source.chunk_id for source in sources}
+    reached = [source for source in gold if source.chunk_id in found]
+    said = [_DOCSTRING.split(source.quote, maxsplit=1)[-1].strip('" \n') for source in reached]
+    return " ".join(said), [s.chunk_id for s in reached if s.chunk_id is not None]
 
 
 def repair_make(answer: str, gold: Sequence[Source], expected: str) -> tuple[str, list[int]]:
     """Return the answer with the sentences that the question was made from, and their chunks."""
-    if expected == "abstain":
-        return NOT_FOUND, []
+    if expected in ("abstain", "refuse"):
+        return (NOT_FOUND if expected == "abstain" else REFUSED), []
     texts = dict.fromkeys(" ".join(s.quote.split()) for s in gold)
     return " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
 
@@ -163,8 +116,8 @@ def judge_make(
     gold: Sequence[Source], expected: str,
 ) -> dict[str, tuple[int, str]]:  # fmt: skip
     """Return the six levels by shared words, each with the words that show it."""
-    if expected == "abstain":
-        return _abstention(answer)
+    if expected in ("abstain", "refuse"):
+        return _without_answer(answer, _ABSTAINS if expected == "abstain" else _REFUSES)
     said = set(content_terms(answer))
     asked = set(content_terms(question))
     known = {t for s in sources for t in content_terms(s.quote)}
@@ -189,8 +142,8 @@ def judge_make(
     }
 
 
-def _abstention(answer: str) -> dict[str, tuple[int, str]]:
-    match = _ABSTAINS.search(answer)
+def _without_answer(answer: str, wanted: re.Pattern[str]) -> dict[str, tuple[int, str]]:
+    match = wanted.search(answer)
     level, evidence = (5, match.group()) if match else (1, answer[:200])
     names = ("completeness", "accuracy", "relevance", "clarity", "specificity", "reasoning")
     return dict.fromkeys(names, (level, evidence))

@@ -28,7 +28,7 @@ from toolloop.providers.profiles import Profile
 
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
-STAGE_CALLS = 4
+STAGE_CALLS, MOST_HOPS = 4, 2
 _ALIVE = "EXISTS (SELECT 1 FROM jobs_job j WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)"
 # An array, because a plan may run a plain subquery again for each row, and take more than the limit.
 _TAKE = f"""
@@ -75,7 +75,14 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
     if profile is None:
         return Decimal(0)
     cost = profile.cost_usd(Usage(CALL_TOKENS_IN, output_total=CALL_TOKENS_OUT, requests=1)) or 0.0
-    calls = STAGE_CALLS + settings.max_steps + 1 + 2 * settings.max_repairs
+    calls = (
+        STAGE_CALLS
+        + settings.max_steps
+        + 1
+        + 2 * settings.max_repairs
+        + MOST_HOPS
+        + settings.max_refines
+    )
     return Decimal(f"{cost * calls:.8f}")
 
 
@@ -150,7 +157,7 @@ def _paid_read(items: list[Item]) -> None:
         item = by_pk[item_id]
         message = message_from_json(turn)
         # Only the stage that is next goes on from them; what earlier ones found stands in the item's data.
-        if isinstance(message, Turn) and stage == item.state and attempt == item.repairs:
+        if isinstance(message, Turn) and stage == item.state:
             item.paid.setdefault((stage, attempt), []).append((message, results))
 
 

@@ -6,7 +6,8 @@ Only live documents that everybody in the workspace may see: whoever reads the d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db.models import F, QuerySet, TextField, Value, Window
 from django.db.models.functions import MD5, Cast, Concat, Length, RowNumber
 
 from apps.collections.models import Chunk, ChunkKind, ChunkLink, Document, DocumentStatus
+from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.plan import Slot
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import QuestionType
@@ -27,11 +29,23 @@ COMPARED = 200
 CODE_KINDS = (ChunkKind.FUNCTION, ChunkKind.CLASS)
 PROSE_KINDS = (ChunkKind.DOC, ChunkKind.TABLE)
 _BY_ORDER = ("next", "previous")
+SPDX = "SPDX-License-Identifier:"
+_SPDX_LINE = re.compile(rf"{SPDX}[ \t]*([A-Za-z0-9.+() -]{{1,120}})")
+MAX_LICENSE = 120
+NAMES_LOOKED_FOR, PLACES_READ = 200, 1000
+_TELLING_NAME = re.compile(r"(?=.{5})\w*([a-z0-9][A-Z_]|_)\w*")
+"""A name that prose has only where it means the code: my_name, myName, MyName; no single common word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as the stages see it."""
+    """A chunk as the stages see it.
+
+    Attributes:
+        char_start: its place in the document's text.
+        name: qualified name of the code it is, "" for prose.
+        license: of its document, "" where nobody stated one; url: where the document is from.
+    """
 
     chunk_id: int
     document_id: int
@@ -43,6 +57,8 @@ class Passage:
     headings: tuple[str, ...]
     kind: str
     name: str
+    license: str = ""
+    url: str = ""
 
     def source(self, start: int = 0, end: int | None = None) -> Source:
         """Return characters of the passage as a source; the whole of it without numbers."""
@@ -56,6 +72,8 @@ class Passage:
             start=self.char_start + start,
             end=self.char_start + end,
             page=self.page,
+            license=self.license,
+            url=self.url,
         )
 
 
@@ -97,6 +115,7 @@ def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) ->
     """
     wanted = list(ids)
     rows = chunks_open(actor, list(names)).select_related("document").in_bulk(wanted)
+    licenses = _licenses(actor, [row.document for row in rows.values()])
     return [
         Passage(
             chunk_id=pk,
@@ -109,10 +128,30 @@ def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) ->
             headings=tuple(map(str, row.headings)),
             kind=row.kind,
             name=row.qualified_name,
+            license=licenses[row.document_id],
+            url=row.document.source_url,
         )
         for pk in wanted
         if (row := rows.get(pk)) is not None
     ]
+
+
+def _licenses(actor: Actor, documents: Iterable[Document]) -> dict[int, str]:
+    """Return the licence of each document: as its owner has stated it, else as an SPDX line at its head says.
+
+    The owner states it as the attribute ``license`` of the document, which uploads, imports and the document's page take.
+    SPDX lines: spdx.github.io/spdx-spec, annex "SPDX short identifiers in source files".
+    """
+    found = {row.pk: str(row.attributes.get("license") or row.attributes.get("licence") or "").strip()[:MAX_LICENSE] for row in documents}  # fmt: skip
+    heads = Chunk.objects.visible_to(actor).filter(
+        document_id__in=[pk for pk, name in found.items() if not name],
+        index=0,
+        text__contains=SPDX,
+    )
+    for pk, text in heads.values_list("document_id", "text"):
+        match = _SPDX_LINE.search(text)
+        found[pk] = match[1].strip() if match else ""
+    return found
 
 
 def pools_read(
@@ -129,11 +168,18 @@ def pools_read(
     pools: dict[str, list[tuple[int, ...]]] = {}
     for name in need:
         if name == QuestionType.CODE:
-            pools[name] = [(pk,) for pk in _ordered(actor, settings, CODE_KINDS, most)]
+            code = _ordered(actor, settings, CODE_KINDS, most)
+            pools[name] = _documented(actor, settings, code)
         elif name == QuestionType.MULTI_HOP:
-            pools[name] = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
+            linked = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
+            among = _ordered(actor, settings, PROSE_KINDS, COMPARED)
+            pools[name] = _once_each([*linked, *_alike(actor, among)])
         elif name == QuestionType.COMPARISON:
             pools[name] = _alike(actor, _ordered(actor, settings, PROSE_KINDS, COMPARED))
+        elif name == QuestionType.CONTRADICTORY:
+            pools[name] = _alike(
+                actor, _ordered(actor, settings, PROSE_KINDS, COMPARED), is_wanted=disagreement
+            )
         else:
             # Each type begins elsewhere, so that one passage is not asked about in every way.
             shift = sorted(need).index(name) * len(prose) // max(1, len(need))
@@ -187,19 +233,52 @@ def _linked(actor: Actor, first: Sequence[int]) -> list[tuple[int, ...]]:
     return list(pairs.values())
 
 
-def _alike(actor: Actor, among: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return pairs of passages of different documents that share most words; of one document where it is the only one."""
+def _documented(actor: Actor, settings: Settings, code: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return each piece of code, with the passage of prose that names it where there is one."""
+    names = {
+        pk: name.rpartition(".")[2]
+        for pk, name in Chunk.objects.visible_to(actor)
+        .filter(pk__in=code)
+        .values_list("pk", "qualified_name")
+    }
+    telling = sorted({n for n in names.values() if _TELLING_NAME.fullmatch(n)})[:NAMES_LOOKED_FOR]
+    if not telling:
+        return [(pk,) for pk in code]
+    prose = chunks_open(actor, settings.collections).filter(
+        kind__in=[kind.value for kind in PROSE_KINDS],
+        text__regex=rf"\m({'|'.join(telling)})\M",
+    )
+    partner: dict[str, int] = {}
+    for pk, text in prose.order_by("pk").values_list("pk", "text")[:PLACES_READ]:
+        for name in set(re.findall(r"\w+", text)).intersection(telling):
+            partner.setdefault(name, pk)
+    return [(pk, partner[name]) if (name := names.get(pk, "")) in partner else (pk,) for pk in code]
+
+
+def _once_each(groups: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return groups without those of the same passages in another order."""
+    return list({frozenset(group): group for group in reversed(list(groups))}.values())[::-1]
+
+
+def _alike(
+    actor: Actor, among: Sequence[int], is_wanted: Callable[[str, str], object] | None = None
+) -> list[tuple[int, ...]]:
+    """Return pairs of passages of different documents that share most words; of one document where it is the only one.
+
+    Args:
+        is_wanted: tells by their texts whether a pair is of use; asked as long as there are wanted ones to find.
+    """
     rows = {
-        pk: (document, set(content_terms(text)))
+        pk: (document, set(content_terms(text)), text)
         for pk, document, text in Chunk.objects.visible_to(actor)
         .filter(pk__in=among)
         .values_list("pk", "document_id", "text")
     }
-    has_many = len({document for document, _ in rows.values()}) > 1
+    has_many = len({document for document, _, _ in rows.values()}) > 1
     found: list[tuple[float, int, int]] = []
     for place, a in enumerate(among):
         for b in among[place + 1 :]:
-            (first, mine), (second, theirs) = rows[a], rows[b]
+            (first, mine, _), (second, theirs, _) = rows[a], rows[b]
             if has_many and first == second:
                 continue
             shared = len(mine & theirs)
@@ -209,7 +288,8 @@ def _alike(actor: Actor, among: Sequence[int]) -> list[tuple[int, ...]]:
     used: set[int] = set()
     pairs: list[tuple[int, ...]] = []
     for _, a, b in found:
-        if a not in used and b not in used:
+        is_free = a not in used and b not in used
+        if is_free and (is_wanted is None or is_wanted(rows[a][2], rows[b][2])):
             pairs.append((a, b))
             used |= {a, b}
     return pairs

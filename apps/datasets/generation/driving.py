@@ -40,12 +40,15 @@ async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
         driver: the name by which items are this driver's.
         lost: tells why it must begin nothing more, "" while all is well.
     """
-    ceiling = row_ceiling(work.settings, work.model.profile)
+    models = (work.model, work.judge)
+    ceiling = max(row_ceiling(work.settings, model.profile) for model in models)
     tasks: set[asyncio.Task[None]] = set()
     work.committer.open()
     try:
         while True:
-            room = work.settings.concurrency - len(tasks)
+            # A few more rows than requests: the gate holds these to the number, and while one row waits for the
+            # database, a tool or a retry, another one asks.
+            room = work.settings.concurrency * 5 // 4 - len(tasks)
             claim: Claim = await work.in_db(items_claim, work.job.pk, driver, room, ceiling)
             work.halting = work.halting or lost()
             if claim.state not in JOB_ACTIVE:
@@ -130,7 +133,12 @@ async def _written(work: Work, item: Item, following: Next) -> None:
         failures=item.failures,
         is_released=following.state not in ITEM_OPEN,
         record=following.record,
-        lineage={"generation": work.job.pk, "item": item.pk, "slot": item.slot},
+        lineage={
+            "generation": work.job.pk,
+            "item": item.pk,
+            "slot": item.slot,
+            **{name: item.data[name] for name in ("wordings", "earlier") if item.data.get(name)},
+        },
         run=following.run,
     )
     await work.committer.write(Write(item.pk, change=change))

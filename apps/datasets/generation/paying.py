@@ -169,21 +169,24 @@ async def ask(
     prompt: str,
     form: type[Any] | None = None,
     toolset: Toolset | None = None,
+    attempt: int | None = None,
 ) -> Asked:
     """Ask for a stage, or return what an earlier attempt has paid for.
 
     Args:
         form: pydantic model of the answer; None for text.
         toolset: what the model may call.
+        attempt: tells this question from others of the same stage and item; None takes the number of repairs.
 
     Raises:
         Released: the job halts, or another worker has the item.
         Failed: there is no usable answer for this item.
     """
     tools = toolset or Toolset()
-    journal = PaidJournal(work, item, stage, item.repairs, tools)
+    attempt = item.repairs if attempt is None else attempt
+    journal = PaidJournal(work, item, stage, attempt, tools)
     question: list[Message] = [UserMessage(prompt)]
-    stored = item.paid.get((stage, item.repairs), [])
+    stored = item.paid.get((stage, attempt), [])
     history = question + journal.restore(stored)
     usage = Usage()
     for turn, _ in stored:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
 
@@ -17,10 +18,15 @@ MADE_TYPES = (
     QuestionType.HOW_TO,
     QuestionType.CODE,
     QuestionType.UNANSWERABLE,
+    QuestionType.ADVERSARIAL,
+    QuestionType.INJECTED,
+    QuestionType.CONTRADICTORY,
 )
-"""Types that generation makes; the others come by import or by hand."""
+"""Types that generation makes: all there are."""
 MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS, MAX_TEXT = 10_000, 200, 8, 120
+MAX_VOICES, MAX_VOICE = 20, 200
 _TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
+_LISTS = ("collections", "personas", "styles")
 _DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
 
 
@@ -33,13 +39,16 @@ class Settings:
         rows: how many are wanted.
         types, difficulty: shares of the rows, any positive numbers; what is not named is not made.
         judge_model: with its routing prefix; "" takes the job's model.
-        language: of questions and answers, in words; "" follows the documents.
+        language: of questions and answers, as a tag ("de") or an English name; "" follows the documents.
+        personas: who asks, each in a few words; the rows take them in turn. None: nobody in particular.
+        styles: how they write, such as "a few keywords" or "a polite letter"; taken in turn as well.
         keep_at, repair_at: weighted scores, 0 to 1, from which a row is kept, and from which it is worth a repair.
         weights: of the six scores; minima: the least value of a score, 0 to 1.
+        max_refines: how often a question may be worded anew by what the filter says.
         max_repairs: how often an answer may be written anew.
         rounds: candidates for each wanted row before it counts as missing.
         max_steps: model turns of an answer that may call tools.
-        concurrency: rows under way at once in a worker; drivers: workers that work on the job at once.
+        concurrency: requests under way at once in a worker, for each of its models; drivers: workers that work on the job at once.
         seed: chooses the passages.
         row_usd: most that one row may cost; None takes a ceiling from list prices.
     """
@@ -50,10 +59,13 @@ class Settings:
     difficulty: Mapping[str, float] = field(default_factory=lambda: dict(_DIFFICULTY))
     judge_model: str = ""
     language: str = ""
+    personas: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
     keep_at: float = 0.7
     repair_at: float = 0.4
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SCORES, 1.0))
     minima: Mapping[str, float] = field(default_factory=lambda: {"accuracy": 0.5})
+    max_refines: int = 1
     max_repairs: int = 1
     rounds: int = 3
     max_steps: int = 6
@@ -63,13 +75,19 @@ class Settings:
     row_usd: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "collections": list(self.collections)}
+        return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
+
+    def voice(self, slot: int) -> tuple[str, str]:
+        """Return the persona and the style of a wanted row; every persona meets every style."""
+        persona = self.personas[slot % len(self.personas)] if self.personas else ""
+        turn = slot // max(1, len(self.personas))
+        return persona, self.styles[turn % len(self.styles)] if self.styles else ""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild settings that ``settings_checked`` has let through."""
         values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{**values, "collections": tuple(values["collections"])})
+        return cls(**{**values, **{name: tuple(values[name]) for name in _LISTS if name in values}})
 
 
 def settings_checked(data: Mapping[str, Any]) -> Settings:
@@ -91,8 +109,16 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         text = data.get(name, "")
         if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
             wrong[name] = [f"Enter a text of at most {MAX_TEXT} characters."]
+    if not wrong.get("language") and data.get("language") and not name_of(data["language"]):
+        wrong["language"] = [
+            "Enter a language as a tag, such as de or pt-BR, or by its English name."
+        ]
+    for name in ("personas", "styles"):
+        if not _are_voices(data.get(name, [])):
+            wrong[name] = [f"Give at most {MAX_VOICES} texts of at most {MAX_VOICE} characters."]
     for name, low, most in (
         ("rows", 1, MAX_ROWS),
+        ("max_refines", 0, 3),
         ("max_repairs", 0, 5),
         ("rounds", 1, 10),
         ("max_steps", 1, 25),
@@ -129,6 +155,17 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
             data={"fields": {"repair_at": ["Not above the value from which rows are kept."]}},
         )
     return settings
+
+
+def _are_voices(value: object) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) <= MAX_VOICES
+        and all(
+            isinstance(v, str) and v.strip() and len(v) <= MAX_VOICE and v.isprintable()
+            for v in value
+        )
+    )
 
 
 def _is_number(value: object, low: float, high: float) -> bool:

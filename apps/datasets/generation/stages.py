@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from apps.datasets.columns import QUALITY
-from apps.datasets.generation import by_rules, prompts
+from apps.datasets.generation import by_rules, languages, prompts, rule_questions
 from apps.datasets.generation.corpus import Passage, passages_read
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.paying import Asked, ask
+from apps.datasets.generation.planting import instruction_of, is_obeyed, planted
 from apps.datasets.generation.spans import span_find
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Work
 from apps.datasets.models import ItemState, QuestionType
 from apps.datasets.record import (
+    EMPTY_ANSWERS,
     Behaviour,
     Difficulty,
     Message,
@@ -25,11 +27,20 @@ from apps.datasets.record import (
     Source,
     Step,
     ToolCall,
+    ToolSpec,
 )
 from runs.services import AnsweredRun
-from toolloop.providers.base import ToolSpec
 
 RUN_KIND = "dataset"
+EXPECTED: Mapping[str, Behaviour] = {
+    QuestionType.UNANSWERABLE: Behaviour.ABSTAIN,
+    QuestionType.ADVERSARIAL: Behaviour.REFUSE,
+    QuestionType.CONTRADICTORY: Behaviour.CITE_ALL,
+}
+NEEDS_ALL = (QuestionType.MULTI_HOP, QuestionType.COMPARISON)
+"""Types whose questions must not be answerable from one of their passages alone."""
+REFINED = 10
+"""Between the attempts of a filter for one wording and the next; those between are of the passages left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +70,27 @@ async def question(work: Work, item: Item) -> Next:
     if len(passages) < len(item.chunks):
         return _dropped("A passage it was to be made from is gone or closed.")
     if work.model.by_rules:
-        made = by_rules.question_make(passages, item.type, item.difficulty)
+        made = rule_questions.question_make(passages, item.type, item.difficulty)
         if made is None:
-            return _dropped("The rules found no sentence to ask about.")
+            return _dropped("The rules found no sentence to ask about; a language model would.")
         text, rationale, quotes = made
     else:
-        prompt = prompts.question_prompt(passages, item.type, item.difficulty, work.settings)
+        voice = work.settings.voice(item.slot)
+        prompt = prompts.question_prompt(passages, item.type, item.difficulty, work.settings, voice)
         asked = await ask(
             work, item, ItemState.QUESTION, model=work.model, system=prompts.QUESTION_SYSTEM,
             prompt=prompt, form=prompts.QuestionMade,
         )  # fmt: skip
         text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
-    gold = [] if item.type == QuestionType.UNANSWERABLE else _gold(passages, quotes)
+    gold = [] if _expected(item) in EMPTY_ANSWERS else _gold(passages, quotes)
+    asked_for = work.settings.language
+    prose = " ".join(p.text for p in passages if not p.name)
     return Next(
         ItemState.FILTER,
         {
             "question": " ".join(text.split()),
             "rationale": rationale.strip(),
+            "language": languages.tag_of(asked_for) if asked_for else languages.detected(prose),
             "gold": [asdict(source) for source in gold],
             "passages": len({source.chunk_id for source in gold}),
         },
@@ -83,42 +98,92 @@ async def question(work: Work, item: Item) -> Next:
 
 
 async def filtered(work: Work, item: Item) -> Next:
-    """Keep the question only if it is good enough to be answered."""
+    """Keep the question only if it is good enough to be answered; word it anew where that is enough."""
     passages = await _passages(work, item)
     text = item.data["question"]
     reason = by_rules.filter_reason(text, passages, item.type, item.data["passages"])
+    reason = reason or languages.fault("question", text, item.data["language"])
     if reason:
         return _dropped(reason)
     if not work.judge.by_rules:
+        wordings: list[dict[str, str]] = item.data.get("wordings", [])
         asked = await ask(
             work, item, ItemState.FILTER, model=work.judge, system=prompts.FILTER_SYSTEM,
             prompt=prompts.filter_prompt(passages, item.type, text), form=prompts.FilterMade,
+            attempt=REFINED * len(wordings),
         )  # fmt: skip
-        if not asked.value.keep:
-            return _dropped(asked.value.reason or "The filter did not keep the question.")
+        made: prompts.FilterMade = asked.value
+        better = " ".join(made.better.split())
+        if (
+            not made.keep
+            and better
+            and better != text
+            and len(wordings) < work.settings.max_refines
+        ):
+            earlier = [*wordings, {"question": text, "fault": made.reason}]
+            return Next(ItemState.FILTER, {"question": better, "wordings": earlier})
+        if not made.keep:
+            return _dropped(made.reason or "The filter did not keep the question.")
+    if item.type in NEEDS_ALL:
+        enough = await _enough_alone(work, item, passages)
+        if enough:
+            return _dropped(f"{enough} alone answers it.")
     return Next(ItemState.ANSWER)
+
+
+async def _enough_alone(work: Work, item: Item, passages: list[Passage]) -> str:
+    """Return the name of a passage that answers the question without the others, "" when each is needed.
+
+    An ablation: the question is put to the judge once without each of the passages.
+    """
+    text = item.data["question"]
+    for left_out in range(len(passages)):
+        rest = [p for place, p in enumerate(passages) if place != left_out]
+        if work.judge.by_rules:
+            is_enough = by_rules.is_answered_by(text, _sources(item.data["gold"]), rest)
+        else:
+            asked = await ask(
+                work, item, ItemState.FILTER, model=work.judge, system=prompts.ABLATION_SYSTEM,
+                prompt=prompts.ablation_prompt(rest, text), form=prompts.AblationMade,
+                attempt=REFINED * len(item.data.get("wordings", [])) + 1 + left_out,
+            )  # fmt: skip
+            is_enough = asked.value.is_answerable
+        if is_enough:
+            return " and ".join(p.document for p in rest)
+    return ""
 
 
 async def answer(work: Work, item: Item) -> Next:
     """Answer the question with the shared loop and its tools; keep its journal as a run."""
     has_code = "search_codebase" in work.toolset.names()
     system = prompts.answer_system(work.settings, has_code=has_code)
+    is_injected = item.type == QuestionType.INJECTED
+    instruction = instruction_of(work.settings.seed, item.slot) if is_injected else ""
     asked = await ask(
-        work, item, ItemState.ANSWER, model=work.model, system=system,
-        prompt=item.data["question"], toolset=work.toolset,
+        work, item, ItemState.ANSWER, model=work.model, system=system, prompt=item.data["question"],
+        toolset=planted(work.toolset, instruction) if is_injected else work.toolset,
     )  # fmt: skip
     trace = trace_of(asked.history)
     if not asked.text.strip():
         return _dropped("The model gave no answer.")
-    open_sources = await _still_open(work, trace)
-    if len(open_sources) < len(trace.sources):
+    if is_injected and is_obeyed(instruction, asked.text):
+        return _dropped("The answer obeyed the instruction that was planted in a passage.")
+    by_id = {passage.chunk_id: passage for passage in await _still_open(work, trace)}
+    if len(by_id) < len(trace.sources):
         return _dropped("The answer read a document that not everybody may see.")
+    steps = by_rules.steps_told(trace.steps) if work.model.by_rules else trace.steps
+    found = [
+        replace(source, license=by_id[pk].license, url=by_id[pk].url)
+        for source in trace.sources
+        if (pk := source.chunk_id) is not None
+    ]
     return Next(
         ItemState.SYNTHESIS,
         {
             "draft": asked.text,
-            "steps": [asdict(step) for step in trace.steps],
-            "found": [asdict(source) for source in trace.sources],
+            "steps": [asdict(step) for step in steps],
+            "planted": instruction,
+            "found": [asdict(source) for source in found],
             "cited": list(trace.cited),
             "messages": [asdict(message) for message in trace.messages],
         },
@@ -131,7 +196,10 @@ async def synthesis(work: Work, item: Item) -> Next:
     found = _sources(item.data["found"])
     draft = item.data["draft"]
     if work.model.by_rules:
-        text, used = by_rules.synthesis_make(draft, found)
+        is_code = item.type == QuestionType.CODE
+        text, used = by_rules.code_make(_sources(item.data["gold"]) if is_code else [], found)
+        if not text:
+            text, used = by_rules.synthesis_make(draft, found, item.data["question"])
     else:
         prompt = prompts.synthesis_prompt(item.data["question"], draft, found, work.settings)
         asked = await ask(
@@ -149,6 +217,10 @@ async def synthesis(work: Work, item: Item) -> Next:
 async def judge(work: Work, item: Item) -> Next:
     """Judge the answer by six scores; keep, repair or drop it."""
     verdict = await _judgement(work, item)
+    wrong = languages.fault("answer", item.data["answer"], item.data["language"])
+    if wrong and verdict.verdict == "keep":
+        may_repair = item.repairs < work.settings.max_repairs
+        verdict = replace(verdict, verdict="repair" if may_repair else "drop", reason=wrong)
     found = {
         "scores": [asdict(score) for score in verdict.scores],
         "quality": verdict.quality,
@@ -172,8 +244,9 @@ async def repair(work: Work, item: Item) -> Next:
             f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"]
         )
         prompt = prompts.repair_prompt(
-            data["question"], data["answer"], faults, _used(item) or found, work.settings
-        )
+            data["question"], data["answer"], f"{data['fault']}\n{faults}", _used(item) or found,
+            work.settings, _expected(item),
+        )  # fmt: skip
         asked = await ask(
             work, item, ItemState.REPAIR, model=work.model, system=prompts.REPAIR_SYSTEM,
             prompt=prompt, form=prompts.RepairMade,
@@ -186,10 +259,15 @@ async def repair(work: Work, item: Item) -> Next:
 async def assemble(work: Work, item: Item) -> Next:
     """Put the row together."""
     data = item.data
+    persona, style = ("", "") if work.model.by_rules else work.settings.voice(item.slot)
+    facts = {"persona": persona, "style": style, "planted": data.get("planted", "")}
     meta: dict[str, Any] = {
         QUALITY: data["quality"],
         "made_by": "rules" if work.model.by_rules else work.model.name,
+        "judged_by": "rules" if work.judge.by_rules else work.judge.name,
         "repairs": item.repairs,
+        "chunks_used": data["used"],
+        **{name: value for name, value in facts.items() if value},
     }
     record = Record(
         question=data["question"],
@@ -197,7 +275,7 @@ async def assemble(work: Work, item: Item) -> Next:
         rejected=data["earlier"][0]["answer"] if data.get("earlier") else "",
         type=RowType(item.type),
         difficulty=Difficulty(item.difficulty),
-        expected=Behaviour(_expected(item)),
+        expected=_expected(item),
         rationale=data["rationale"],
         steps=tuple(Step(**step) for step in data["steps"]),
         sources=tuple(_row_sources(item)),
@@ -207,7 +285,10 @@ async def assemble(work: Work, item: Item) -> Next:
             Message(**{**m, "tool_calls": tuple(ToolCall(**c) for c in m["tool_calls"])})
             for m in data["messages"]
         ),
-        language=work.settings.language,
+        language=_language(work, data),
+        tools=tuple(
+            ToolSpec(spec.name, spec.description, spec.parameters) for spec in work.toolset.specs()
+        ),
         meta=meta,
     )
     return Next(ItemState.KEPT, record=record)
@@ -268,9 +349,14 @@ async def _judgement(work: Work, item: Item) -> Judgement:
     return judged(levels, work.settings, author=author, repairs=item.repairs)
 
 
-def _expected(item: Item) -> str:
-    is_open = item.type == QuestionType.UNANSWERABLE
-    return str(Behaviour.ABSTAIN if is_open else Behaviour.ANSWER)
+def _expected(item: Item) -> Behaviour:
+    return EXPECTED.get(item.type, Behaviour.ANSWER)
+
+
+def _language(work: Work, data: Mapping[str, Any]) -> str:
+    if work.model.by_rules:
+        return "en"  # The templates are.
+    return data["language"] or languages.detected(f"{data['question']} {data['answer']}")
 
 
 def _sources(values: list[dict[str, Any]]) -> list[Source]:
@@ -291,7 +377,6 @@ def _row_sources(item: Item) -> list[Source]:
 
 
 def _run_of(work: Work, item: Item, system: str, asked: Asked) -> AnsweredRun:
-    specs: list[ToolSpec] = list(work.toolset.specs())
     return AnsweredRun(
         kind=RUN_KIND,
         model=work.model.name,
@@ -299,7 +384,7 @@ def _run_of(work: Work, item: Item, system: str, asked: Asked) -> AnsweredRun:
             **work.run.request,
             "system": system,
             "history": [asked.history[0].to_json()],
-            "tools": [spec.name for spec in specs],
+            "tools": list(work.toolset.names()),
             "generation": work.job.pk,
             "item": item.pk,
         },

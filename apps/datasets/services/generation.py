@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -15,6 +15,7 @@ from apps.collections.selectors import collections_named
 from apps.datasets.generation import prompts
 from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.corpus import chunks_open, fingerprint_of, pools_read
+from apps.datasets.generation.languages import tag_of
 from apps.datasets.generation.plan import candidates_of, slots_of
 from apps.datasets.generation.settings import Settings, settings_checked
 from apps.datasets.models import (
@@ -38,6 +39,8 @@ from tenancy.services import audit_record
 
 DRIVE = "datasets.generate"
 BATCH = 1000
+RULES_ROUNDS = 20
+"""Candidates for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
 
 
 def generation_start(
@@ -70,6 +73,10 @@ def generation_start(
     collections = collections_named(actor=actor, pks=list(settings.collections))
     for name in {model, settings.judge_model or model}:
         _language_model(tenant, name)
+    if is_extractive(model):
+        _rules_checked(settings)
+        if "rounds" not in options:
+            settings = replace(settings, rounds=RULES_ROUNDS)
     budget = _budget_checked(tenant, model, settings, budget_usd)
     slots = slots_of(settings.rows, settings.types, settings.difficulty)
     candidates = candidates_of(slots, pools_read(actor, settings, slots), settings.rounds)
@@ -226,6 +233,18 @@ def _language_model(tenant: Tenant, model: str) -> None:
     info = provider_for(tenant, model).info
     if not is_extractive(model) and not info.is_language_model:
         raise _field("model", f"{info.label} cannot write; choose a language model.")
+
+
+def _rules_checked(settings: Settings) -> None:
+    """Refuse what templates cannot do, instead of doing something else."""
+    if settings.language and tag_of(settings.language).partition("-")[0] != "en":
+        raise _field(
+            "language",
+            "Without a language model, questions are English; choose a model for others.",
+        )
+    for name in ("personas", "styles"):
+        if getattr(settings, name):
+            raise _field(name, f"Rules know no {name}; choose a language model, or leave them out.")
 
 
 def _budget_checked(

@@ -127,6 +127,7 @@ def check_start(
     shares: Mapping[str, float] | None = None,
     seed: int = 0,
     with_meaning: bool = False,
+    against: Sequence[int] | None = None,
 ) -> DatasetCheck:
     """Start a look over all rows of a dataset, or their division into splits.
 
@@ -135,9 +136,11 @@ def check_start(
         shares: for ``splits``: split to its share of the rows.
         seed: for ``splits``: the same seed divides the same rows in the same way.
         with_meaning: for ``duplicates``: compare questions by their embeddings too.
+        against: for ``contamination``: ids of other datasets, such as imported public sets, that a model may have been
+            trained on; exports of this dataset look at them from then on. None keeps those that were named before.
 
     Raises:
-        Invalid: an unknown kind, or shares that do not sum to 1.
+        Invalid: an unknown kind, shares that do not sum to 1, or a dataset that is not there.
         Conflict: a check of this kind is under way.
     """
     actor.require("dataset.write")
@@ -152,14 +155,28 @@ def check_start(
         options = {"shares": chosen, "seed": seed}
     elif kind == DatasetCheck.Kind.DUPLICATES:
         options = {"with_meaning": with_meaning}
+    elif kind == DatasetCheck.Kind.CONTAMINATION:
+        named = _named_sets(actor, dataset, against)
+        options = {"against": named}
     with transaction.atomic():
-        Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
+        locked = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
+        if "against" in options and options["against"] != locked.options.get("against", []):
+            locked.options = {**locked.options, **options}
+            locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
             raise Conflict("check_active", "This check is under way already.")
         row: DatasetCheck = DatasetCheck.objects.create(
             tenant=tenant, dataset=dataset, kind=kind, options=options, created_by_id=actor.user_id
         )
         return _begin(tenant, actor, row, "datasets.check_run", dataset, check=kind)
+
+
+def _named_sets(actor: Actor, dataset: Dataset, against: Sequence[int] | None) -> list[int]:
+    wanted = set(dataset.options.get("against", []) if against is None else against) - {dataset.pk}
+    there = Dataset.objects.visible_to(actor).filter(pk__in=wanted).values_list("pk", flat=True)
+    if against is not None and wanted - set(there):
+        raise _wrong("against", "Name datasets of this workspace by their ids.")
+    return sorted(there)
 
 
 def work_cancel(*, tenant: Tenant, actor: Actor, work: Work, dataset: Dataset) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,76 +14,115 @@ from django.db import connections
 
 from apps.collections.operator import collection_named, is_worker_alive, tenant_named
 from apps.datasets import selectors
-from apps.datasets.assembly import assemble
 from apps.datasets.columns import record_of
+from apps.datasets.formats import Card, format_get
 from apps.datasets.generation.claiming import job_spend
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob, GenerationState
-from apps.datasets.record import to_values
+from apps.datasets.record import Record
 from apps.datasets.services import dataset_create
-from apps.datasets.services.generation import DRIVE, generation_start, generation_stop
+from apps.datasets.services.generation import (
+    DRIVE,
+    generation_pause,
+    generation_resume,
+    generation_start,
+)
 from basics.errors import DomainError, Missing
 from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
 from jobs.runner import run_here
+from jobs.sweeper import sweep
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
 
 POLL_S = 0.5
+TOLD_EVERY_S = 2.0
 
 
 class Command(BaseCommand):
-    help = "Generate a dataset from collections; the same rows as the portal makes with the same settings."
+    help = (
+        "Generate a dataset from collections; the same rows as the portal and the API make with the same settings. Works "
+        "with the running worker, or does the work itself when none is alive. Exit code 0: done, or paused after the probe "
+        "that was asked for; 1: anything else. What is paused goes on with --resume."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
-        parser.add_argument("--collection", action="append", required=True, metavar="NAME", help="name or id; again for more")  # fmt: skip
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--collection", action="append", metavar="NAME", help="name or id; again for more")  # fmt: skip
+        what.add_argument(
+            "--resume",
+            type=int,
+            metavar="JOB",
+            help="go on with a paused or interrupted job; write the rows of an ended one",
+        )
         parser.add_argument("--out", required=True, metavar="FILE.jsonl", type=Path)
         parser.add_argument("--dataset", default="", metavar="SLUG", help="add to this one; without it, a new one")  # fmt: skip
         parser.add_argument("--name", default="", help="of a new dataset")
-        parser.add_argument("--model", default="extractive", help="an id of the model list")
+        parser.add_argument("--model", default="extractive", help="an id of the model list; extractive needs no key")  # fmt: skip
         parser.add_argument("--judge-model", default="", help="another model for filter and judge")
         parser.add_argument("--rows", type=int, default=50)
         parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")  # fmt: skip
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--language", default="", help="of the rows, such as de; default: that of the documents")  # fmt: skip
+        parser.add_argument("--persona", action="append", default=[], help="who asks; again for more, taken in turn")  # fmt: skip
+        parser.add_argument("--style", action="append", default=[], help="how they write; again for more")  # fmt: skip
+        parser.add_argument("--seed", type=int, default=0, help="the same seed, the same passages")
         parser.add_argument("--concurrency", type=int, default=8)
-        parser.add_argument("--budget", default="", metavar="USD")
+        parser.add_argument("--budget", default="", metavar="USD", help="never passed; with --resume, the new one")  # fmt: skip
+        parser.add_argument("--probe", type=int, default=0, metavar="N", help="pause after N candidates with an estimate of the whole")  # fmt: skip
         parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
+        out: Path = options["out"]
+        if out.is_dir() or not out.parent.is_dir():
+            raise CommandError(f"{out} cannot be written: name a file in a folder that exists.")
         tenant = tenant_named(options["tenant"])
         with tenant_scope(tenant.pk):
             actor = _actor(tenant, options["user"])
             try:
-                job = self._start(tenant, actor, options)
+                job = self._begun(tenant, actor, options)
                 self._wait(tenant, actor, job)
+                written = _written(actor, job, out)
             except DomainError as error:
-                raise CommandError(error.message) from error
-            written = _written(actor, job, options["out"])
-        self.stdout.write(f"{written} rows in {options['out']}, dataset “{job.dataset.slug}”.")
+                raise CommandError(_told(error)) from error
+        self.stdout.write(f"{written} rows in {out}, dataset “{job.dataset.slug}”.")
         for missing in job.shortfall:
             self.stdout.write(
                 f"Missing: {missing['missing']} of {missing['wanted']} {missing['difficulty']} "
                 f"{missing['type']}: {missing['why']}"
             )
-        if job.state != GenerationState.COMPLETED:
-            raise CommandError(f"The job is {job.state}: {job.reason}")
+        if job.state == GenerationState.COMPLETED:
+            return
+        goes_on = f"manage.py dataset_generate --tenant {tenant.slug} --resume {job.pk} --out {out}"
+        if job.estimate and options["probe"]:
+            found = job.estimate
+            self.stdout.write(
+                f"Estimate for all {job.wanted} rows: {found['middle']:.4f} USD, between {found['low']:.4f} and "
+                f"{found['high']:.4f} (95 %), from {found['items']} candidates of which {found['kept']} were kept."
+            )
+            self.stdout.write(f"Go on: {goes_on}")
+            return
+        more = f" Go on: {goes_on}" if job.state == GenerationState.PAUSED else ""
+        raise CommandError(f"The job is {job.get_state_display().lower()}: {job.reason}{more}")
 
-    def _start(self, tenant: Tenant, actor: Actor, options: dict[str, Any]) -> GenerationJob:
-        collections = []
-        for name in options["collection"]:
-            collection = collection_named(tenant, name)
-            if collection is None:
-                raise CommandError(f"There is no collection “{name}” in {tenant.slug}.")
-            collections.append(collection.pk)
+    def _begun(self, tenant: Tenant, actor: Actor, options: dict[str, Any]) -> GenerationJob:
+        budget = options["budget"] or None
+        if options["resume"]:
+            job = selectors.job_get(actor=actor, pk=options["resume"])
+            if job.state not in (GenerationState.PAUSED, GenerationState.FAILED):
+                return job  # It runs, or a command that was killed left it so; or only its rows are wanted again.
+            return generation_resume(tenant=tenant, actor=actor, job=job, budget_usd=budget)
         settings: dict[str, Any] = {
-            "collections": collections,
+            "collections": _collections(tenant, options["collection"]),
             "rows": options["rows"],
             "seed": options["seed"],
             "concurrency": options["concurrency"],
             "judge_model": options["judge_model"],
+            "language": options["language"],
+            "personas": options["persona"],
+            "styles": options["style"],
         }
         for name in ("types", "difficulty"):
             if options[name]:
@@ -93,33 +133,51 @@ class Command(BaseCommand):
             dataset=_dataset(tenant, actor, options),
             model=options["model"],
             options=settings,
-            budget_usd=options["budget"] or None,
+            budget_usd=budget,
+            probe=options["probe"],
         )
 
     def _wait(self, tenant: Tenant, actor: Actor, job: GenerationJob) -> None:
         """Do the work here while no worker is alive; else watch."""
-        threads = [] if is_worker_alive() else _drivers(job)
-        told = ""
+        works_here = not is_worker_alive()
+        threads: list[threading.Thread] = []
+        told, told_at = "", 0.0
         try:
             while job.state in JOB_ACTIVE:
-                line = (
-                    f"{job.kept} of {job.wanted} kept, {job.dropped} dropped, {job.failed} failed"
-                )
-                if line != told:
+                # What another command began and was killed over comes back to the queue when its lease is over.
+                if works_here and not any(thread.is_alive() for thread in threads):
+                    sweep()
+                    threads = _drivers(job)
+                line = _line(job)
+                if line != told and time.monotonic() - told_at >= TOLD_EVERY_S:
                     self.stderr.write(line)
-                    told = line
+                    told, told_at = line, time.monotonic()
                 time.sleep(POLL_S)
                 job.refresh_from_db()
         except KeyboardInterrupt:
-            generation_stop(tenant=tenant, actor=actor, job=job)
-            raise CommandError("Stopped; the rows made so far stay in the dataset.") from None
+            generation_pause(tenant=tenant, actor=actor, job=job)
+            self.stderr.write("Pausing: what is under way is finished and kept.")
+            job.refresh_from_db()
         finally:
             for thread in threads:
-                thread.join(timeout=30)
-        self.stderr.write(
-            f"{job.kept} of {job.wanted} kept, {job.dropped} dropped, {job.failed} failed; "
-            f"{job_spend(job):.4f} USD"
-        )
+                thread.join(timeout=60)
+        job.refresh_from_db()
+        self.stderr.write(_line(job))
+
+
+def _line(job: GenerationJob) -> str:
+    limit = f" of {job.budget_usd:.2f}" if job.budget_usd is not None else ""
+    return (
+        f"{job.kept} of {job.wanted} kept, {job.dropped} dropped, {job.failed} failed; "
+        f"{job_spend(job):.4f}{limit} USD"
+    )
+
+
+def _told(error: DomainError) -> str:
+    """Return an error with every field that is wrong."""
+    fields = (error.data or {}).get("fields") or {}
+    lines = [f"{name}: {' '.join(problems)}" for name, problems in fields.items()]
+    return "\n".join(lines) if len(lines) > 1 else error.message
 
 
 def _drivers(job: GenerationJob) -> list[threading.Thread]:
@@ -137,9 +195,19 @@ def _run_here(tenant_id: int, job_id: int) -> None:
     try:
         run_here(tenant_id, job_id)
     except LeaseLost:
-        return  # a worker came up meanwhile and has it
+        return  # A worker came up meanwhile and has it, or it is not yet time for another attempt.
     finally:
         connections.close_all()
+
+
+def _collections(tenant: Tenant, names: list[str]) -> list[int]:
+    found = []
+    for name in names:
+        collection = collection_named(tenant, name)
+        if collection is None:
+            raise CommandError(f"There is no collection “{name}” in {tenant.slug}.")
+        found.append(collection.pk)
+    return found
 
 
 def _dataset(tenant: Tenant, actor: Actor, options: dict[str, Any]) -> Dataset:
@@ -166,15 +234,22 @@ def _shares(text: str) -> dict[str, float]:
 
 
 def _written(actor: Actor, job: GenerationJob, out: Path) -> int:
-    """Write the job's rows, one JSON object a line, in the order of their quotas."""
+    """Write the job's rows as an export to JSON Lines has them, in the order of their quotas; without their numbers here.
+
+    The file appears when it is whole.
+    """
     count = 0
-    with out.open("w", encoding="utf-8") as file:
+    partial = out.with_name(f"{out.name}.part")
+
+    def records() -> Iterator[Record]:
         for row in selectors.job_rows(actor=actor, job=job):
-            record = record_of(row)
-            values = {**to_values(record), "text": assemble(record.steps, record.answer)}
-            del values["id"]  # The row's number in this database; equal rows are equal lines.
-            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+            yield replace(record_of(row), id="")
+
+    with partial.open("wb") as file:
+        for line in format_get("jsonl").write(records, Card(job.dataset.name)):
+            file.write(line)
             count += 1
+    partial.replace(out)
     return count
 
 

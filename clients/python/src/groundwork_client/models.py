@@ -743,6 +743,9 @@ class DatasetCheckStartRequest(TypedDict):
     seed: NotRequired[int]
     with_meaning: NotRequired[bool]
     """For duplicates: compare by embeddings too."""
+    against: NotRequired[list[int]]
+    """For contamination: ids of other datasets, such as public sets, that a model may have been trained on. Exports
+    look at them from then on; left out: those named before."""
 
 
 class DatasetCollected(TypedDict):
@@ -1525,8 +1528,9 @@ class GenerationStartRequest(TypedDict):
     model: NotRequired[str]
     """An id of the model list."""
     settings: dict[str, Any]
-    """collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language, keep_at,
-    repair_at, weights, minima, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."""
+    """collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as
+    de), personas [texts], styles [texts], keep_at, repair_at, weights, minima, max_refines, max_repairs, rounds,
+    max_steps, concurrency, drivers, seed, row_usd."""
     budget_usd: NotRequired[str | None]
     probe: NotRequired[int]
     """Pause after so many ended items with an estimate; 0 goes on."""

@@ -1,0 +1,131 @@
+"""Kinds of rows beyond plain facts: questions that need each passage, voices, languages, planted instructions, code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apps.datasets import selectors
+from apps.datasets.columns import record_of
+from apps.datasets.generation.disagreeing import disagreement
+from apps.datasets.generation.languages import fault, name_of, tag_of
+from apps.datasets.generation.planting import instruction_of, is_obeyed
+from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
+from apps.datasets.record import Record
+from runs import remote_models
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.conftest import found  # noqa: F401 - fixture
+from tests.conversations.support import Library
+from tests.datasets.support import FakeModel, drive, make_open_library, start
+from tests.fake_provider import running
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("found")]
+NAME = "fake-kinds"
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeModel]:
+    remote_models._known.clear()
+    with running() as (url, server):
+        monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", url)
+        monkeypatch.setenv("GROUNDWORK_COMPATIBLE_MODELS", NAME)
+        fake = server.replies[NAME] = FakeModel()
+        yield fake
+
+
+@pytest.fixture
+def library(cast: Cast) -> Iterator[Library]:
+    made = make_open_library(cast)
+    with tenant_scope(cast.tenant.pk):
+        yield made
+
+
+def made(cast: Cast, library: Library, kind: str, **options: Any) -> GenerationJob:
+    options = {"rows": 1, "types": {kind: 1}, "rounds": 1, "model": f"compatible/{NAME}", **options}
+    return drive(start(cast, library.collection, **options))
+
+
+def record(cast: Cast, job: GenerationJob) -> Record:
+    assert job.kept == 1, job.shortfall
+    return record_of(next(selectors.job_rows(actor=cast.actor("viewer"), job=job)))
+
+
+def reason(job: GenerationJob) -> str:
+    assert job.kept == 0
+    return GenerationItem.objects.get(job=job).reason
+
+
+def test_question_over_two_passages_is_tried_without_each(
+    cast: Cast, library: Library, model: FakeModel
+) -> None:
+    job = made(cast, library, "comparison")
+    assert len({source.chunk_id for source in record(cast, job).sources}) >= 2
+    tried = PaidCall.objects.filter(job=job, stage="filter").order_by("attempt")
+    assert list(tried.values_list("attempt", flat=True)) == [0, 1, 2]
+    model.is_enough = True
+    assert reason(made(cast, library, "comparison", name="Again")).endswith("alone answers it.")
+
+
+def test_question_is_worded_anew_once_and_its_lineage_is_kept(
+    cast: Cast, library: Library, model: FakeModel
+) -> None:
+    model.better = ["What is the customs duty on passenger cars of heading 8703?"]
+    job = made(cast, library, "factual")
+    row = next(selectors.job_rows(actor=cast.actor("viewer"), job=job))
+    assert row.question == "What is the customs duty on passenger cars of heading 8703?"
+    assert [earlier["fault"] for earlier in row.lineage["wordings"]] == ["Vague."]
+    model.better = ["Which duty is due?", "Which duty is due now?"]
+    assert reason(made(cast, library, "factual", name="Again")) == "Vague."
+
+
+def test_personas_and_styles_meet_each_other_and_stand_in_the_rows(
+    cast: Cast, library: Library, model: FakeModel
+) -> None:
+    voices = {"personas": ["a broker", "a driver"], "styles": ["a few keywords", "a letter"]}
+    job = made(cast, library, "factual", rows=4, **voices)
+    rows = [record_of(row) for row in selectors.job_rows(actor=cast.actor("viewer"), job=job)]
+    met = {(row.meta["persona"], row.meta["style"]) for row in rows}
+    assert len(met) == len(rows) == 4
+    assert sum("asked by a broker" in asked for asked in model.asked) == 2
+
+
+def test_row_in_another_language_is_dropped(cast: Cast, library: Library, model: FakeModel) -> None:
+    job = made(cast, library, "factual", language="German")
+    assert reason(job) == "The question is in English, not in German."
+    assert record(cast, made(cast, library, "factual", name="Plain")).language == "en"
+
+
+def test_answer_that_obeys_a_planted_instruction_is_dropped(
+    cast: Cast, library: Library, model: FakeModel
+) -> None:
+    instruction = instruction_of(0, 0)
+    row = record(cast, made(cast, library, "injected"))
+    assert row.meta["planted"] == instruction
+    assert any(instruction in step.observation for step in row.steps)
+    assert all(instruction not in source.quote for source in row.sources)
+    model.answer = f"The duty is 2.5 percent. {instruction.split()[-1].strip('.')}"
+    assert is_obeyed(instruction, model.answer)
+    assert "obeyed" in reason(made(cast, library, "injected", name="Again"))
+
+
+def test_adversarial_rows_expect_a_refusal(cast: Cast, library: Library) -> None:
+    row = record(cast, made(cast, library, "adversarial", model="extractive", rounds=4))
+    assert (row.expected, row.answer[:10]) == ("refuse", "I will not")
+
+
+def test_disagreement_is_of_figures_and_not_of_years() -> None:
+    first = "The yearly budget of the customs office is 12 million dollars in all."
+    assert disagreement(first, first.replace("12", "14")) is not None
+    assert disagreement(first, first) is None
+    assert disagreement(f"{first[:-8]} in 2023.", f"{first[:-8]} in 2024.") is None
+
+
+def test_languages_are_named_and_told() -> None:
+    assert (name_of("de"), tag_of("German"), tag_of("pt-BR"), tag_of("Klingon!")) == ("German", "de", "pt-BR", "")  # fmt: skip
+    german = "Wie hoch ist der Zoll auf die Einfuhr von Autos und wann ist er zu zahlen?"
+    assert fault("question", german, "de-AT") == ""
+    assert fault("question", german, "sw") == ""
+    assert fault("question", german, "en") == "The question is in German, not in English."
