@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.collections.models import Chunk
+from apps.conversations.answered import answer_tell
 from apps.conversations.answers import form_of, shown_text, value_cited
 from apps.conversations.citations import answer_cite, passages_of
 from apps.conversations.models import Citation, Message, QueuedQuestion, Turn
@@ -66,6 +67,8 @@ def turn_close(run: Run) -> None:
         )
     turn.is_active, turn.removed_markers = False, cited.removed
     turn.save(update_fields=["is_active", "removed_markers"])
+    if cited.text.strip():
+        answer_tell(turn)
     _go_on(turn, run, has_answer=bool(cited.text.strip()))
 
 

@@ -11,8 +11,12 @@ from apps.evaluations.models import (
     Assignment,
     Baseline,
     Experiment,
+    LiveSample,
+    LiveScore,
+    Preference,
     Rubric,
     RubricVersion,
+    SamplingRule,
     Score,
     ScoreCache,
     Trial,
@@ -112,3 +116,34 @@ class AnnotationItemAdmin(JournalAdmin):
     list_select_related = ("queue", "trial")
     search_fields = ("=queue__id", "=trial__id")
     inlines = (AssignmentInline,)
+
+
+@admin.register(Preference)
+class PreferenceAdmin(JournalAdmin):
+    list_display = ("id", "experiment", "a", "b", "better", "is_flip", "author", "at")
+    list_filter = ("better", "is_flip")
+    list_select_related = ("experiment", "a", "b")
+    search_fields = ("=experiment__id", "author")
+
+
+class LiveScoreInline(JournalInline):
+    model = LiveScore
+    # Without the reason: it may quote a conversation, which is its owner's alone.
+    fields = ("name", "value", "author_kind", "author", "at")
+    readonly_fields = fields
+
+
+@admin.register(SamplingRule)
+class SamplingRuleAdmin(JournalAdmin):
+    list_display = ("name", "is_active", "rate", "takes_doubtful", "budget_usd", "created_at")
+    list_filter = ("is_active",)
+    search_fields = ("name",)
+
+
+@admin.register(LiveSample)
+class LiveSampleAdmin(JournalAdmin):
+    list_display = ("id", "rule", "turn", "state", "is_doubtful", "cost_usd", "created_at")
+    list_filter = ("state",)
+    list_select_related = ("rule", "turn")
+    search_fields = ("=turn__id", "rule__name")
+    inlines = (LiveScoreInline,)

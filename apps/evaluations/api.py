@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -19,12 +20,14 @@ from apps.evaluations.api_shapes import (
     ExperimentOutput,
     GateInput,
     GateOutput,
+    PairSummaryOutput,
     StateInput,
     TrialOutput,
 )
 from apps.evaluations.comparison import arms_compare, verdict
-from apps.evaluations.gate import gate_run
+from apps.evaluations.gate import advisory_names, gate_run
 from apps.evaluations.models import Arm
+from apps.evaluations.pairs import pairs_summary
 from basics.errors import Invalid, Missing
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
@@ -39,7 +42,8 @@ _ACTS = {
 }
 
 
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+def valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    """Return the checked values of a request."""
     serializer = shape(data=data)
     serializer.is_valid(raise_exception=True)
     values: dict[str, Any] = serializer.validated_data
@@ -74,7 +78,7 @@ class ExperimentsView(_Base):
     @extend_schema(operation_id="experiments_create", tags=_TAGS, request=ExperimentInput, responses={201: ExperimentOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
         """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
-        values = _valid(ExperimentInput, request.data)
+        values = valid(ExperimentInput, request.data)
         version = DatasetVersion.objects.visible_to(self.actor).filter(pk=values["version"]).first()
         if version is None:
             raise Missing("version")
@@ -107,7 +111,7 @@ class ExperimentView(_Base):
     def post(self, request: Request, pk: int) -> Response:
         """Pause, resume or stop an experiment."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
-        act = _ACTS[_valid(StateInput, request.data)["do"]]
+        act = _ACTS[valid(StateInput, request.data)["do"]]
         act(tenant=self.tenant, actor=self.actor, experiment=row)
         return Response(self._experiment(pk))
 
@@ -123,6 +127,21 @@ class TrialsView(_Base):
         """List answers with their scores, in the order of the rows."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
         return self.paginated(selectors.trial_list(actor=self.actor, experiment=row), TrialOutput)
+
+
+class PairsView(_Base):
+    """The pairwise verdicts of an experiment."""
+
+    actions = {"GET": _READ}
+
+    @extend_schema(operation_id="experiment_pairs", tags=_TAGS, responses=PairSummaryOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return wins, ties and flips of every pair of arms, and the arms' strengths. 404 where no pairs are judged."""
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        found = pairs_summary(actor=self.actor, experiment=row)
+        if found is None:
+            raise Missing("pairwise verdict")
+        return Response(PairSummaryOutput(found).data)
 
 
 class ComparisonView(_Base):
@@ -150,9 +169,14 @@ class ComparisonView(_Base):
             leading=request.query_params.get("score", ""),
         )
         headline, sentence = verdict(found)
+        advisory = advisory_names(actor=self.actor, arm=b, found=found)
         shown = {
+            "criteria": [
+                {**{f.name: getattr(c, f.name) for f in fields(c)}, "is_shown": c.is_shown, "may_gate": c.name not in advisory}
+                for c in found.criteria
+            ],
             **{name: getattr(found, name) for name in (
-                "criteria", "wins", "ties", "losses", "smallest", "needed", "left_out", "notes",
+                "wins", "ties", "losses", "smallest", "needed", "left_out", "solved_cost", "notes",
             )},
             "headline": headline, "sentence": sentence, "rows": found.rows[:_MOST_ROWS],
         }  # fmt: skip
@@ -167,7 +191,7 @@ class GateView(_Base):
     @extend_schema(operation_id="arms_gate", tags=_TAGS, request=GateInput, responses=GateOutput)
     def post(self, request: Request, pk: int) -> Response:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
-        result = gate_run(actor=self.actor, arm=self._arm(pk), **_valid(GateInput, request.data))
+        result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
         return Response(GateOutput(result).data)
 
 
@@ -179,7 +203,7 @@ class BaselineView(_Base):
     @extend_schema(operation_id="arms_promote", tags=_TAGS, request=BaselineInput, responses={201: BaselineOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         """Make an arm the baseline of its dataset from now on."""
-        values = _valid(BaselineInput, request.data)
+        values = valid(BaselineInput, request.data)
         row = services.baseline_set(
             tenant=self.tenant, actor=self.actor, arm=self._arm(pk), **values
         )

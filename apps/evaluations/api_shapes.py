@@ -17,13 +17,13 @@ class ArmInput(serializers.Serializer[Any]):
     """An arm to be made."""
 
     name = serializers.CharField(required=False, allow_blank=True, max_length=160, default="", help_text="Empty: made of the target's settings.")  # fmt: skip
-    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections.")  # fmt: skip
+    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k. reference: nothing; the rows' own answers.")  # fmt: skip
 
 
 class ScorerInput(serializers.Serializer[Any]):
     """A scorer with its options."""
 
-    kind = serializers.CharField(max_length=40, help_text="rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations, tool_calls or forbidden_tools.")  # fmt: skip
+    kind = serializers.CharField(max_length=40, help_text="rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations, tool_calls, forbidden_tools or pairwise.")  # fmt: skip
     options = serializers.DictField(required=False, default=dict, help_text="Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number.")  # fmt: skip
 
 
@@ -105,7 +105,8 @@ class TrialOutput(serializers.ModelSerializer[Trial]):
     class Meta:
         model = Trial
         fields = (
-            "id", "arm", "row_ref", "position", "repeat", "state", "answer", "error", "latency_ms", "cost_usd", "scores",
+            "id", "arm", "row_ref", "position", "repeat", "state", "answer", "error", "latency_ms", "cost_usd", "judge_usd",
+            "judge_asked", "judge_cached", "scores",
         )  # fmt: skip
 
 
@@ -128,6 +129,7 @@ class CriterionOutput(serializers.Serializer[Any]):
     p_value = serializers.FloatField()
     p_corrected = serializers.FloatField(help_text="After Holm.")
     is_judged = serializers.BooleanField()
+    may_gate = serializers.BooleanField(help_text="False: advisory, as people were not shown to agree with the judge.")  # fmt: skip
     same_author = serializers.BooleanField()
     is_shown = serializers.BooleanField()
 
@@ -153,6 +155,7 @@ class ComparisonOutput(serializers.Serializer[Any]):
     smallest = serializers.FloatField(help_text="Change that so many rows show with 80 % power.")
     needed = serializers.IntegerField(allow_null=True, help_text="Rows that the change seen needs.")
     left_out = serializers.IntegerField()
+    solved_cost = serializers.ListField(child=serializers.FloatField(allow_null=True), allow_null=True, help_text="Money per row that passes, A and B.")  # fmt: skip
     notes = serializers.ListField(child=serializers.CharField())
     rows = RowChangeOutput(many=True, help_text="Worst change first, at most 500.")
 
@@ -168,6 +171,8 @@ class CheckOutput(serializers.Serializer[Any]):
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
     noise = serializers.FloatField()
+    kappa_low = serializers.FloatField(allow_null=True, help_text="Of a judged score: lower end of its judges' kappa with people.")  # fmt: skip
+    ceiling = serializers.FloatField(allow_null=True, help_text="How far people agree with each other.")  # fmt: skip
 
 
 class GateOutput(serializers.Serializer[Any]):
@@ -189,3 +194,37 @@ class BaselineOutput(serializers.Serializer[Any]):
     arm = serializers.IntegerField(source="arm_id")
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
+
+
+class PairOutput(serializers.Serializer[Any]):
+    """Two arms by all their rows."""
+
+    a = serializers.IntegerField(source="a.pk")
+    b = serializers.IntegerField(source="b.pk")
+    a_wins = serializers.IntegerField()
+    b_wins = serializers.IntegerField()
+    ties = serializers.IntegerField(help_text="Verdicts that followed the order are among them.")
+    flips = serializers.IntegerField(help_text="Verdicts that followed the order of the answers.")
+    unscored = serializers.IntegerField()
+    controlled = serializers.FloatField(allow_null=True, help_text="How often B would win if both answers were equally long.")  # fmt: skip
+
+
+class StrengthOutput(serializers.Serializer[Any]):
+    """An arm's place among all."""
+
+    arm = serializers.IntegerField(source="arm.pk")
+    wins = serializers.FloatField(help_text="A tie is half a win.")
+    games = serializers.IntegerField()
+    chance = EstimateOutput(allow_null=True, help_text="To beat an arm of mean strength (Bradley-Terry); null where none is finite.")  # fmt: skip
+
+
+class PairSummaryOutput(serializers.Serializer[Any]):
+    """The pairwise verdicts of an experiment."""
+
+    pairs = PairOutput(many=True)
+    strengths = StrengthOutput(many=True, help_text="The strongest first.")
+    verdicts = serializers.IntegerField()
+    flips = serializers.IntegerField()
+    flip_rate = serializers.FloatField()
+    authors = serializers.ListField(child=serializers.CharField())
+    problem = serializers.CharField(help_text="Why there are no strengths; empty when there are.")

@@ -4,13 +4,56 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import api
+from apps.evaluations import annotation_api, api, sampling_api
 
 urlpatterns = [
     path("experiments", api.ExperimentsView.as_view(), name="experiments-list"),
     path("experiments/<int:pk>", api.ExperimentView.as_view(), name="experiments-detail"),
     path("experiments/<int:pk>/trials", api.TrialsView.as_view(), name="experiment-trials"),
+    path("experiments/<int:pk>/pairs", api.PairsView.as_view(), name="experiment-pairs"),
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
     path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),
     path("arms/<int:pk>/baseline", api.BaselineView.as_view(), name="arms-baseline"),
+    path("annotation-queues", annotation_api.QueuesView.as_view(), name="annotation-queues-list"),
+    path(
+        "annotation-queues/<int:pk>",
+        annotation_api.QueueView.as_view(),
+        name="annotation-queues-detail",
+    ),
+    path(
+        "annotation-queues/<int:pk>/progress",
+        annotation_api.QueueProgressView.as_view(),
+        name="annotation-queues-progress",
+    ),
+    path(
+        "annotation-queues/<int:pk>/next",
+        annotation_api.QueueNextView.as_view(),
+        name="annotation-queues-next",
+    ),
+    path(
+        "annotation-queues/<int:pk>/undo",
+        annotation_api.QueueUndoView.as_view(),
+        name="annotation-queues-undo",
+    ),
+    path(
+        "assignments/<int:pk>", annotation_api.AssignmentView.as_view(), name="assignments-detail"
+    ),
+    path("sampling-rules", sampling_api.RulesView.as_view(), name="sampling-rules-list"),
+    path("sampling-rules/<int:pk>", sampling_api.RuleView.as_view(), name="sampling-rules-detail"),
+    path(
+        "sampling-rules/<int:pk>/trend",
+        sampling_api.TrendView.as_view(),
+        name="sampling-rules-trend",
+    ),
+    path("rubrics", annotation_api.RubricsView.as_view(), name="rubrics-list"),
+    path(
+        "rubrics/<int:pk>/versions",
+        annotation_api.RubricVersionsView.as_view(),
+        name="rubric-versions",
+    ),
+    path(
+        "rubric-versions/<int:pk>/agreement",
+        annotation_api.AgreementView.as_view(),
+        name="rubric-versions-agreement",
+    ),
 ]

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.evaluations.models import ScoreCache
 from apps.evaluations.scorers.judges import Answer
+from budgets.ledger import EXCEEDED
 from runs.services import CompletionFailed, completion_run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -26,6 +27,8 @@ class CachedAsk:
     Attributes:
         spent_usd: what the requests of this object cost, as far as prices are known.
         attribution: facts for the bill.
+        budget_job: see ``completion_run``.
+        asked, cached: requests, and those of them that had been answered before.
     """
 
     tenant: Tenant
@@ -33,13 +36,18 @@ class CachedAsk:
     model: str
     check: Callable[[], None] | None = None
     attribution: Mapping[str, Any] | None = None
+    budget_job: int | None = None
     spent_usd: float = 0.0
+    asked: int = 0
+    cached: int = 0
 
     def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> Answer:
-        """Ask, or read what was answered. Raises CompletionFailed for what may pass by itself."""
+        """Ask, or read what was answered. Raises CompletionFailed for what may pass by itself, and for want of money."""
+        self.asked += 1
         key = _key(self.model, system, prompt, form)
         known = ScoreCache.objects.filter(tenant=self.tenant, key=key).values_list("value").first()
         if known is not None:
+            self.cached += 1
             return Answer(known[0])
         try:
             got = completion_run(
@@ -52,9 +60,10 @@ class CachedAsk:
                 purpose=PURPOSE,
                 attribution=self.attribution,
                 check=self.check,
+                budget_job=self.budget_job,
             )
         except CompletionFailed as error:
-            if error.is_retryable:
+            if error.is_retryable or error.code == EXCEEDED:
                 raise
             return Answer(None, f"The judge gave no grades that could be read: {error.message}")
         self.spent_usd += got.cost_usd or 0.0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -16,7 +19,8 @@ from apps.datasets.models import RowContent
 from apps.evaluations import charts, selectors
 from apps.evaluations.comparison import PASS, Comparison, arms_compare, label, verdict
 from apps.evaluations.differences import word_diff
-from apps.evaluations.models import Arm, Score, ScoreAuthor, Trial
+from apps.evaluations.gate import advisory_names
+from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
 from apps.evaluations.services import baseline_set
 from apps.evaluations.targets import target_read, target_told
 from basics.errors import Conflict, DomainError, Missing
@@ -59,6 +63,7 @@ def compare(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         context["problem"] = error.message
         return render(request, "evaluations/compare.html", context)
     context |= _shown(request, found, a, b)
+    context["advisory"] = advisory_names(actor=request.actor, arm=b, found=found)
     return render(request, "evaluations/compare.html", context)
 
 
@@ -155,12 +160,66 @@ def _opened(
         .order_by("value", "name")
     )
     lowest = list(notes[:3])
+    tool_scores = Score.objects.visible_to(request.actor).filter(
+        trial__in=[t for t in (first, second) if t], name__in=("tool_calls", "forbidden_tools")
+    )
+    by_trial: dict[int, list[Score]] = {}
+    for score in tool_scores.order_by("-name"):
+        by_trial.setdefault(score.trial_id, []).append(score)
     return {
+        "pair": _verdict(request, first, second) if first and second else None,
+        "calls": [
+            (side, *_calls_told(by_trial.get(trial.pk, ())))
+            for side, trial in (("A", first), ("B", second))
+            if trial and by_trial.get(trial.pk)
+        ],
         "question": questions.get(row, ""),
         "sides": [("A", first, left), ("B", second, right)],
         "note": lowest[0] if lowest else None,
         "lowest": [(label(score.name), score.value) for score in lowest],
     }
+
+
+def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, Any] | None:
+    """Return what a judge of pairs said of these two answers, as A and B stand on this page."""
+    either = Q(a=first, b=second) | Q(a=second, b=first)
+    found = Preference.objects.visible_to(request.actor).filter(either).order_by("pk").first()
+    if found is None:
+        return None
+    names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}  # fmt: skip
+    told = {"tie": "Neither is better", "": "The judge could not tell"}
+    return {
+        "told": told.get(found.better) or f"{names[found.better]} is better",
+        "is_flip": found.is_flip,
+        "reason": found.reason,
+    }
+
+
+def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]]]:
+    """Return in words what is wrong with an answer's tool calls, and the arguments that differ."""
+    told: list[str] = []
+    changes: list[dict[str, str]] = []
+    for score in scores:
+        if score.name == "forbidden_tools" and score.reason:
+            told.append(f"Forbidden tools were used. {score.reason}")
+        for gap in score.details.get("differences", ()):
+            if gap["is_missing"]:
+                told.append(f"{gap['name']} was not called.")
+                continue
+            changes += [
+                {
+                    "path": f"{gap['name']}: {name}",
+                    "kind": "not as expected",
+                    "before": ", ".join(json.dumps(x, ensure_ascii=False) for x in one["allowed"]),
+                    "after": json.dumps(one["given"], ensure_ascii=False),
+                }
+                for name, one in sorted(gap["arguments"].items())
+            ]
+        if further := score.details.get("further_calls"):
+            told.append(f"{further} further call{'' if further == 1 else 's'}.")
+    if not told and not changes:
+        told.append("The tools were called as expected.")
+    return told, changes
 
 
 def _figures(found: Comparison) -> list[Figure]:
@@ -207,7 +266,19 @@ def _figures(found: Comparison) -> list[Figure]:
         figures.append(
             _less("Cost per answer", before, after, _money(after), _money(before), change)
         )
-    return figures  # fmt: skip
+    if found.solved_cost is not None and any(found.solved_cost):
+        was, now = (None if x is None else _money(x) for x in found.solved_cost)
+        figures.append(
+            Figure(
+                "Cost per solved question",
+                now or "none solved",
+                "",
+                f"from {was or 'none solved'}",
+                None,
+                False,
+            )
+        )
+    return figures
 
 
 def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure:

@@ -104,6 +104,7 @@ class Comparison:
         smallest: the change that so many rows show with 80 % power.
         needed: rows that the observed change would need, None where there is no change.
         left_out: rows that only one arm has a leading score for.
+        solved_cost: money per row that passes, of both arms; None of one in which no row passes.
         bins: rows by change; the middle one is "no change".
     """
 
@@ -122,6 +123,7 @@ class Comparison:
     bins: Sequence[int]
     latency: tuple[float, float] | None
     cost: tuple[float, float] | None
+    solved_cost: tuple[float | None, float | None] | None
     notes: Sequence[str] = field(default_factory=tuple)
 
 
@@ -197,6 +199,7 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
         bins=_histogram(deltas),
         latency=_both(a.latency_ms, b.latency_ms, np.median),
         cost=_both(a.cost_usd, b.cost_usd, np.mean),
+        solved_cost=_solved_cost(a, b, rows[chosen], pass_a, pass_b),
         notes=_notes(criteria, a, b),
     )
 
@@ -279,6 +282,19 @@ def _both(
     a: Series, b: Series, figure: Callable[[Floats], np.floating[Any]]
 ) -> tuple[float, float] | None:
     return (float(figure(a.values)), float(figure(b.values))) if len(a) and len(b) else None
+
+
+def _solved_cost(
+    a: ArmScores, b: ArmScores, rows: NDArray[np.int64], pass_a: NDArray[np.bool_],
+    pass_b: NDArray[np.bool_],
+) -> tuple[float | None, float | None] | None:  # fmt: skip
+    known = np.isin(rows, a.cost_usd.rows) & np.isin(rows, b.cost_usd.rows)
+    if not known.any():
+        return None
+    solved = (int(pass_a[known].sum()), int(pass_b[known].sum()))
+    spent = [float(one.cost_usd.at(rows[known]).sum()) for one in (a, b)]
+    first, second = (s / n if n else None for s, n in zip(spent, solved, strict=True))
+    return first, second
 
 
 def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[str]:

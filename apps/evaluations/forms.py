@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
 
 from apps.collections.models import Collection
 from apps.collections.search import LEGS
-from apps.conversations.models import AssistantVersion
+from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.selectors import model_list
 from apps.datasets.models import DatasetVersion
 from apps.evaluations.judging import LEXICAL
+from apps.evaluations.pairs import PAIRWISE
 from apps.evaluations.services import ArmSpec
 from apps.evaluations.targets import arms_expand
 from tenancy.actors import Actor
@@ -28,11 +30,14 @@ _SCORERS = [
     ("citations", "Citations of the labelled passages"),
     ("retrieval", "Ranking of the labelled passages"),
     ("tool_calls", "Expected tool calls"),
+    (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
+_JUDGED = ("rubric", "faithfulness", PAIRWISE)
+_MOST_PROMPTS = 6
 
 
 class ExperimentForm(forms.Form):
-    """What is measured. One arm per value chosen of models, ways of searching and k."""
+    """What is measured. One arm per combination of models, prompts, ways of answering, ways of searching and k."""
 
     name = forms.CharField(max_length=120)
     version = forms.ChoiceField(label="Dataset")
@@ -51,6 +56,19 @@ class ExperimentForm(forms.Form):
         required=False,
         help_text="One arm each. Search needs none.",
     )
+    modes = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Ways of answering",
+        required=False,
+        choices=[(m.value, m.label) for m in Mode],
+        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own.",
+    )
+    prompts = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="Of assistants and models; one arm each, with a line of --- between them. Empty: the assistant's own.",
+    )
     collections = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Collections",
@@ -67,13 +85,23 @@ class ExperimentForm(forms.Form):
     k = forms.CharField(
         label="Passages",
         required=False,
-        initial="10",
-        help_text="Of search alone: 10, or several: 5 10 20.",
+        help_text="Of each search: 10, or several for an arm each: 5 10 20. Empty: the assistant's own, 10 for search.",
     )
     scorers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
     )
-    judge = forms.ChoiceField(label="Judge", help_text="Counting words is a hint, no verdict.")
+    forbidden = forms.CharField(
+        label="Forbidden tools",
+        required=False,
+        max_length=500,
+        help_text="Names with spaces between them; delete_* means all that begin so. A call of one scores 0.",
+    )
+    judges = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Judges",
+        initial=[LEXICAL],
+        help_text="Several are a jury: the median counts, and disputes are marked. Counting words is a hint, no verdict.",
+    )
     repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
     budget_usd = forms.DecimalField(
         label="Budget in US dollars", required=False, min_value=0, decimal_places=2, max_digits=9
@@ -97,7 +125,7 @@ class ExperimentForm(forms.Form):
             ),
         ]
         fields["models"].choices = models
-        fields["judge"].choices = [
+        fields["judges"].choices = [
             (LEXICAL, "Count words, no model"),
             *((key, name) for key, name in models if key != "extractive"),
         ]
@@ -107,12 +135,20 @@ class ExperimentForm(forms.Form):
 
     def clean_k(self) -> list[int]:
         """Return the numbers of passages."""
-        words = self.cleaned_data["k"].replace(",", " ").split() or ["10"]
+        words = self.cleaned_data["k"].replace(",", " ").split()
         if len(words) > 6 or not all(w.isdecimal() and len(w) <= 3 for w in words):
             raise forms.ValidationError(
                 "Write whole numbers with spaces between them, at most six."
             )
         return [int(word) for word in words]
+
+    def clean_prompts(self) -> list[str]:
+        """Return the prompts."""
+        text = self.cleaned_data["prompts"].replace("\r\n", "\n")
+        found = [part.strip() for part in re.split(r"(?m)^-{3,}\s*$", text) if part.strip()]
+        if len(found) > _MOST_PROMPTS:
+            raise forms.ValidationError(f"Try at most {_MOST_PROMPTS} prompts at a time.")
+        return found
 
     def arms(self) -> list[ArmSpec]:
         """Return an arm per combination of what was chosen. Raises Invalid."""
@@ -123,23 +159,35 @@ class ExperimentForm(forms.Form):
         if data["kind"] == "retriever":
             base["collections"] = collections
             legs = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
-            sweep = {"legs": [legs[s] for s in data["searches"] or ["hybrid"]], "k": data["k"]}
+            sweep = {
+                "legs": [legs[s] for s in data["searches"] or ["hybrid"]],
+                "k": data["k"] or [10],
+            }
         elif data["kind"] == "model":
-            sweep = {"model": data["models"]}
+            sweep = {"model": data["models"], **_chosen(system=data["prompts"])}
         else:
             base["version"] = int(data["assistant"]) if data["assistant"] else None
             base["collections"] = collections or None
-            if data["models"]:
-                sweep = {"model": data["models"]}
+            sweep = _chosen(
+                model=data["models"], mode=data["modes"], prompt=data["prompts"], k=data["k"]
+            )
         return [
             ArmSpec(target.model_dump(mode="json"), name)
             for name, target in arms_expand(base, sweep)
         ]
 
     def scorer_specs(self) -> list[dict[str, Any]]:
-        """Return the scorers with the chosen judge."""
-        judge = {"models": [self.cleaned_data["judge"]]}
-        return [
-            {"kind": kind, "options": judge if kind in ("rubric", "faithfulness") else {}}
+        """Return the scorers with the chosen judges."""
+        judges = {"models": self.cleaned_data["judges"]}
+        specs: list[dict[str, Any]] = [
+            {"kind": kind, "options": judges if kind in _JUDGED else {}}
             for kind in self.cleaned_data["scorers"]
         ]
+        if names := self.cleaned_data["forbidden"].replace(",", " ").split():
+            specs.append({"kind": "forbidden_tools", "options": {"names": names}})
+        return specs
+
+
+def _chosen(**values: list[Any]) -> dict[str, list[Any]]:
+    """Return the settings that have values to try."""
+    return {name: given for name, given in values.items() if given}

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from apps.evaluations.comparison import OVERALL, PASS, Comparison, arms_compare
-from apps.evaluations.models import Arm, Baseline, ExperimentState, RubricVersion, Score
+from apps.evaluations.models import Arm, Baseline, ExperimentState
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.selectors import arm_label_coverage, arm_scores, baseline_get
 from apps.evaluations.series import ArmScores
-from apps.evaluations.trust import BAR, trusted_authors
+from apps.evaluations.trust import BAR, Agreement, arm_agreements, trusted_names
 from basics.errors import Conflict
 from tenancy.actors import Actor
 
@@ -35,6 +35,8 @@ class Check:
     Attributes:
         verdict: ``advisory``: it would have failed, or is not trusted enough to decide.
         noise: fall that the repeats explain.
+        kappa_low: of a judged score: lower end of the least of its judges' kappa with people, None where nothing is known.
+        ceiling: how far people agree with each other, None where nothing is known.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Check:
     low: float | None = None
     high: float | None = None
     noise: float = 0.0
+    kappa_low: float | None = None
+    ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +131,11 @@ def gate_run(
         found = arms_compare(before, after)
     except Conflict as error:
         return _undecided(arm, known, error.message)
-    trusted = _trusted(actor, after, arm, bar)
-    checks = _changes(found, before, after, trusted, tolerance)
+    agreements = arm_agreements(actor=actor, arm=arm)
+    trusted = trusted_names(agreements, bar=bar)
+    if after.judged <= trusted:
+        trusted = trusted | {OVERALL}
+    checks = _changes(found, before, after, trusted, tolerance, agreements, bar)
     checks += _minima(after, trusted, minima or {})
     failed_rows = [r.row for r in found.rows if r.a >= PASS > r.b]
     if most_failed_rows is not None:
@@ -138,6 +145,17 @@ def gate_run(
     return GateResult(
         FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], known.arm_id, arm.pk
     )
+
+
+def advisory_names(*, actor: Actor, arm: Arm, found: Comparison, bar: float = BAR) -> set[str]:
+    """Return the scores of a comparison that stop no release: judges gave them whom people were not shown to agree with."""
+    judged = {one.name for one in found.criteria if one.is_judged}
+    if not judged:
+        return set()
+    trusted = trusted_names(arm_agreements(actor=actor, arm=arm), bar=bar)
+    if judged - {OVERALL} <= trusted:
+        trusted = trusted | {OVERALL}
+    return judged - trusted
 
 
 def _other_ground(actor: Actor, known: Baseline, arm: Arm) -> str:
@@ -158,8 +176,9 @@ def _other_ground(actor: Actor, known: Baseline, arm: Arm) -> str:
 
 
 def _changes(
-    found: Comparison, before: ArmScores, after: ArmScores, trusted: set[str], tolerance: float
-) -> list[Check]:
+    found: Comparison, before: ArmScores, after: ArmScores, trusted: set[str], tolerance: float,
+    agreements: Mapping[str, Sequence[Agreement]], bar: float,
+) -> list[Check]:  # fmt: skip
     checks = []
     for one in found.criteria:
         noise = max(_noise(before, one.name), _noise(after, one.name))
@@ -167,11 +186,15 @@ def _changes(
         fell = one.change.high < 0 and one.change.value < -allowed
         facts: Mapping[str, Any] = {
             "baseline": one.a.value, "value": one.b.value, "low": one.change.low,
-            "high": one.change.high, "noise": noise,
+            "high": one.change.high, "noise": noise, **_agreement_facts(agreements.get(one.name, ())),
         }  # fmt: skip
         moved = f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
         if one.is_judged and one.name not in trusted:
-            message = f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar."
+            why = next(
+                (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
+                "One of its scores is advisory.",
+            )
+            message = f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar. {why}"
             checks.append(Check(one.name, "advisory", message, **facts))
         elif not one.same_author:
             message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
@@ -217,19 +240,14 @@ def _noise(scores: ArmScores, name: str) -> float:
     return _REPEATS * statistics.stdev(means) if len(means) > 1 else 0.0
 
 
-def _trusted(actor: Actor, scores: ArmScores, arm: Arm, bar: float) -> set[str]:
-    """Return the names of the scores whose every judge is trusted; the overall score needs all of its parts."""
-    used = Score.objects.visible_to(actor).filter(trial__arm=arm, rubric_version__isnull=False)
-    versions = list(
-        RubricVersion.objects.visible_to(actor).filter(pk__in=used.values("rubric_version"))
-    )
-    known = trusted_authors(actor=actor, versions=versions, bar=bar)
-    trusted = {
-        name
-        for name in scores.judged
-        if all((name, author) in known for author in scores.authors[name])
+def _agreement_facts(found: Sequence[Agreement]) -> dict[str, float | None]:
+    lows = [None if one.judge_human is None else one.judge_human.low for one in found]
+    ceilings = [one.human_human.value for one in found if one.human_human is not None]
+    known = [low for low in lows if low is not None]
+    return {
+        "kappa_low": min(known) if known and len(known) == len(lows) else None,
+        "ceiling": min(ceilings) if ceilings else None,
     }
-    return trusted | {OVERALL} if scores.judged and scores.judged <= trusted else trusted
 
 
 def _undecided(arm: Arm, known: Baseline | None, reason: str) -> GateResult:

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.rubric import SIX, Criterion, Rubric
 from apps.evaluations.asking import CachedAsk
-from apps.evaluations.models import RubricVersion
+from apps.evaluations.models import Arm, RubricVersion
 from apps.evaluations.scorers.base import Scorer
 from apps.evaluations.scorers.judges import Faithfulness, Jury, RubricJudge
 from apps.evaluations.scorers.lexical import LexicalFaithfulness, LexicalRubric
-from apps.evaluations.scorers.registry import JUDGES, rule_scorer
+from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
 from runs.providers import EXTRACTIVE
 from tenancy.actors import Actor
@@ -75,11 +75,13 @@ def scorers_make(
     specs: Sequence[Mapping[str, Any]],
     check: Callable[[], None] | None = None,
     attribution: Mapping[str, Any] | None = None,
+    budget_job: int | None = None,
 ) -> tuple[list[tuple[Scorer, RubricVersion | None]], list[CachedAsk]]:
     """Return the scorers with the rubric each of them uses, and those who ask for them (they know what it cost).
 
     Args:
-        specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them.
+        specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them. Those that compare answers are left out.
+        budget_job: see ``completion_run``.
 
     Raises:
         Invalid: a kind or option is unknown. Missing: a rubric is gone.
@@ -88,7 +90,7 @@ def scorers_make(
 
     def ask(model: str) -> CachedAsk:
         if model not in asks:
-            asks[model] = CachedAsk(tenant, actor, model, check, attribution)
+            asks[model] = CachedAsk(tenant, actor, model, check, attribution, budget_job)
         return asks[model]
 
     made: list[tuple[Scorer, RubricVersion | None]] = []
@@ -97,6 +99,8 @@ def scorers_make(
         if kind not in JUDGES:
             made.append((rule_scorer(kind, options), None))
             continue
+        if kind in COMPARING:
+            continue
         chosen = judge_options(kind, options)
         version: RubricVersion | None = None
         judges: list[Scorer] = []
@@ -104,17 +108,31 @@ def scorers_make(
             version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
             rubric = rubric_value(version)
             judges = [
-                LexicalRubric(rubric) if _is_lexical(m) else RubricJudge(rubric, ask(m))
+                LexicalRubric(rubric) if is_lexical(m) else RubricJudge(rubric, ask(m))
                 for m in chosen.models
             ]
         else:
             judges = [
-                LexicalFaithfulness() if _is_lexical(m) else Faithfulness(ask(m))
+                LexicalFaithfulness() if is_lexical(m) else Faithfulness(ask(m))
                 for m in chosen.models
             ]
         made.append((judges[0] if len(judges) == 1 else Jury(tuple(judges)), version))
     return made, list(asks.values())
 
 
-def _is_lexical(model: str) -> bool:
+def is_lexical(model: str) -> bool:
+    """Return whether this judge counts words instead of asking a model."""
     return model in (LEXICAL, EXTRACTIVE)
+
+
+def judges_of_kin(specs: Sequence[Mapping[str, Any]], arms: Sequence[Arm]) -> list[str]:
+    """Return the judges that share a provider with a model they judge: judges favour their own kind."""
+    asked = {str(arm.target.get("model") or "").partition("/")[0] for arm in arms} - {""}
+    judges = {
+        str(model)
+        for spec in specs
+        if spec.get("kind") in JUDGES
+        for model in (spec.get("options") or {}).get("models", ())
+        if not is_lexical(model)
+    }
+    return sorted(judge for judge in judges if judge.partition("/")[0] in asked)

@@ -38,6 +38,7 @@ def outcome_of(trial: Trial) -> Outcome:
     kept = trial.outcome
     return Outcome(
         text=trial.answer,
+        raw=kept.get("raw", ""),
         retrieved=[Passage(**p) for p in kept.get("retrieved", ())],
         citations=[Passage(**p) for p in kept.get("citations", ())],
         calls=[Call(**c) for c in kept.get("calls", ())],
@@ -62,10 +63,14 @@ def hit_passages(hits: Iterable[SearchHit]) -> list[Passage]:
     ]  # fmt: skip
 
 
-def run_outcome(run: Run, labels: Sequence[Label]) -> Outcome:
-    """Return what a run of the loop gave: answer with numbered citations, passages found, calls made."""
+def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
+    """Return what a run of the loop gave: answer with numbered citations, passages found, calls made.
+
+    Args:
+        shown: the answer as people read it; an answer with a form is kept as it was written too.
+    """
     passages = passages_of(payload_list(run))
-    cited = answer_cite(run.answer, passages)
+    cited = answer_cite(shown, passages)
     calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run).order_by("step", "pk")
     seconds = (
         (run.finished_at - run.started_at).total_seconds()
@@ -74,6 +79,7 @@ def run_outcome(run: Run, labels: Sequence[Label]) -> Outcome:
     )
     return Outcome(
         text=cited.text,
+        raw=run.answer if shown != run.answer else "",
         retrieved=[
             Passage(
                 p.chunk_id, p.document_id, p.char_start, p.char_start + len(p.text),

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
 
-from django.db.models import Avg, Count, Q, QuerySet
+from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from apps.evaluations.models import (
     TRIAL_ENDED,
-    AnnotationQueue,
     Arm,
     Baseline,
     Experiment,
     ExperimentState,
     KeptScores,
     Rubric,
+    RubricVersion,
     Score,
     ScoreAuthor,
     Trial,
@@ -87,11 +87,19 @@ def rubric_list(*, actor: Actor) -> QuerySet[Rubric]:
     return rows.prefetch_related("versions").order_by("name")
 
 
-def queue_list(*, actor: Actor) -> QuerySet[AnnotationQueue]:
-    """Return annotation queues, newest first."""
+def rubric_get(*, actor: Actor, pk: int) -> Rubric:
+    """Return one rubric with its versions. Raises Missing."""
+    found = rubric_list(actor=actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("rubric")
+    return found
+
+
+def rubric_versions(*, actor: Actor) -> QuerySet[RubricVersion]:
+    """Return the versions of every rubric, the newest of each first."""
     actor.require("evaluation.read")
-    rows: QuerySet[AnnotationQueue] = AnnotationQueue.objects.visible_to(actor)
-    return rows.select_related("rubric_version__rubric").order_by("-pk")
+    rows: QuerySet[RubricVersion] = RubricVersion.objects.visible_to(actor)
+    return rows.select_related("rubric").order_by("rubric__name", "rubric_id", "-number")
 
 
 def baseline_get(*, actor: Actor, dataset_id: int, name: str = "main") -> Baseline | None:
@@ -150,6 +158,14 @@ def arm_label_coverage(*, actor: Actor, arm: Arm) -> float | None:
         [Label(None, 0, 0, "", {1: 1.0} if label["chunks"] else {}) for label in labels or ()]
         for labels in kept.iterator()  # type: ignore[attr-defined]
     )
+
+
+def judge_use(*, actor: Actor, experiment: Experiment) -> tuple[int, int]:
+    """Return how many requests an experiment's judges got, and how many of them were answered from the cache."""
+    actor.require("evaluation.read")
+    trials = Trial.objects.visible_to(actor).filter(experiment=experiment)
+    sums = trials.aggregate(asked=Sum("judge_asked"), cached=Sum("judge_cached"))
+    return sums["asked"] or 0, sums["cached"] or 0
 
 
 @dataclass(frozen=True, slots=True)

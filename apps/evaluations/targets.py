@@ -1,4 +1,4 @@
-"""What an arm asks: a retriever, a model, an assistant. Checked values with a JSON form, and sweeps over their settings.
+"""What an arm asks: a retriever, a model, an assistant, or the rows themselves. Checked values with a JSON form, and sweeps over their settings.
 
 An external endpoint that speaks OpenAI's protocol is a model: it is a credential of the workspace (kind ``compatible``),
 and its name stands before the model's, as everywhere.
@@ -61,15 +61,26 @@ class AssistantTarget(_Target):
         version: id of an assistant's version; None for a plain chat.
         model: instead of the version's own; "" keeps it, or takes the workspace's default.
         collections: instead of the version's own; None keeps them, or takes all.
+        prompt, mode: instead of the version's own; None keeps them.
+        k: passages of each search; None leaves it to the version.
     """
 
     kind: Literal["assistant"] = "assistant"
     version: int | None = None
     model: str = Field("", max_length=120)
     collections: tuple[int, ...] | None = Field(None, max_length=50)
+    prompt: str | None = Field(None, max_length=20_000)
+    mode: Literal["quick", "planned", "tools", "code"] | None = None
+    k: int | None = Field(None, ge=1, le=MAX_K)
 
 
-Target = RetrieverTarget | ModelTarget | AssistantTarget
+class ReferenceTarget(_Target):
+    """Nobody is asked: the answer that stands in the row is graded."""
+
+    kind: Literal["reference"] = "reference"
+
+
+Target = RetrieverTarget | ModelTarget | AssistantTarget | ReferenceTarget
 _ADAPTER: TypeAdapter[Target] = TypeAdapter(Annotated[Target, Field(discriminator="kind")])
 
 
@@ -91,8 +102,14 @@ def target_told(target: Target) -> str:
     if isinstance(target, ModelTarget):
         told = f"{target.model}, {'with' if target.with_sources else 'without'} sources"
         return f"{told}, own instructions" if target.system else told
+    if isinstance(target, ReferenceTarget):
+        return "Answers as they stand in the rows"
     who = "Plain chat" if target.version is None else "Assistant"
-    return f"{who}, {target.model or 'its own model'}"
+    parts = [who, target.model or "its own model"]
+    parts += [f"mode {target.mode}"] if target.mode else []
+    parts += ["another prompt"] if target.prompt is not None else []
+    parts += [f"k {target.k}"] if target.k else []
+    return ", ".join(parts)
 
 
 def arms_expand(

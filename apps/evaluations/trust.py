@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from django.db.models import Q
 
 from apps.datasets.rubric import LEVELS
-from apps.evaluations.models import RubricVersion, Score, ScoreAuthor
+from apps.evaluations.models import (
+    Arm,
+    AssignmentState,
+    RubricVersion,
+    Score,
+    ScoreAuthor,
+)
 from apps.evaluations.statistics.agreement import (
+    cohen_kappa,
     cohen_kappa_interval,
+    fleiss_kappa,
     krippendorff_alpha_interval,
     percent_agreement,
 )
@@ -19,6 +31,26 @@ BAR = 0.6
 """Lower end of the judge's kappa with people from which its score may stop a release."""
 LEAST = 20
 """Fewer answers that both have graded say nothing, however well they agree."""
+_LEVELS = range(1, LEVELS + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How far people agree about one score: the ceiling for any judge.
+
+    Attributes:
+        n: answers that two or more have graded.
+        alpha: Krippendorff's ordinal alpha, for any number of people and gaps.
+        cohen: mean quadratic kappa over the pairs of people who share 10 answers or more.
+        fleiss: Fleiss' kappa, where every answer was graded by the same number of people; it knows no order of levels.
+        percent: share of equal levels.
+    """
+
+    n: int
+    alpha: Estimate | None
+    cohen: float | None
+    fleiss: float | None
+    percent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +61,8 @@ class Agreement:
         n: answers that judge and people have graded.
         judge_human: quadratic kappa of the judge's level with the people's median level.
         percent: share of equal levels, which alone misleads where nearly all are equal.
-        human_human: Krippendorff's ordinal alpha among people: the ceiling.
+        people: how far people agree with each other.
+        pairs: (judge's level, people's median level) of each answer.
     """
 
     name: str
@@ -37,18 +70,43 @@ class Agreement:
     n: int
     judge_human: Estimate | None
     percent: float | None
-    human_human: Estimate | None
+    people: People
+    pairs: Sequence[tuple[float, float]] = field(default_factory=tuple, repr=False)
+
+    @property
+    def human_human(self) -> Estimate | None:
+        """Return the ceiling."""
+        return self.people.alpha
 
     def is_trusted(self, bar: float = BAR) -> bool:
         """Return whether the score may gate: enough answers, and the interval's lower end at the bar."""
         return self.n >= LEAST and self.judge_human is not None and self.judge_human.low >= bar
 
+    def told(self, bar: float = BAR) -> str:
+        """Return in a sentence whether the score may gate, and why not."""
+        if self.n < LEAST:
+            return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
+        if self.judge_human is None:
+            return "People or judge gave one level only, so agreement beyond chance cannot be told."
+        kappa = self.judge_human
+        told = f"Kappa with people {kappa.value:.2f}, 95 % interval {kappa.low:.2f} to {kappa.high:.2f}, {self.n} answers"
+        reached = "reaches" if self.is_trusted(bar) else "does not reach"
+        return f"{told}; its lower end {reached} the bar of {bar:g}."
+
 
 def agreement_list(*, actor: Actor, version: RubricVersion) -> list[Agreement]:
-    """Return the agreement for every score and judge of a rubric's version, in one query."""
+    """Return the agreement for every score and judge of a rubric's version, in one query.
+
+    Answers that no person has graded are not read. Of a person who graded an answer again the last grade counts.
+    """
     actor.require("evaluation.read")
     rows = Score.objects.visible_to(actor).filter(rubric_version=version, level__isnull=False)
-    people: dict[str, dict[int, list[float]]] = {}
+    # Grades that were undone stay in the history and count no more.
+    counted = Q(assignment__isnull=True) | Q(assignment__state=AssignmentState.DONE)
+    rows = rows.filter(counted)
+    graded = rows.filter(author_kind=ScoreAuthor.PERSON).values("trial")
+    rows = rows.filter(trial__in=graded).order_by("pk")
+    people: dict[str, dict[int, dict[str, float]]] = {}
     judges: dict[tuple[str, str], dict[int, float]] = {}
     for name, kind, author, trial, level in rows.values_list(
         "name", "author_kind", "author", "trial_id", "level"
@@ -56,44 +114,80 @@ def agreement_list(*, actor: Actor, version: RubricVersion) -> list[Agreement]:
         if level is None:
             continue
         if kind == ScoreAuthor.PERSON:
-            people.setdefault(name, {}).setdefault(trial, []).append(level)
-        else:
+            who = author.partition("#")[0]
+            people.setdefault(name, {}).setdefault(trial, {})[who] = level
+        elif kind == ScoreAuthor.JUDGE:
             judges.setdefault((name, author), {})[trial] = level
-    found = []
-    for (name, author), given in sorted(judges.items()):
-        graded = people.get(name, {})
-        both = sorted(set(given) & set(graded))
-        first = [round(given[t]) for t in both]
-        second = [round(_median(graded[t])) for t in both]
-        found.append(
-            Agreement(
-                name=name,
-                author=author,
-                n=len(both),
-                judge_human=cohen_kappa_interval(
-                    first, second, weights="quadratic", levels=range(1, LEVELS + 1)
-                )
-                if both
-                else None,
-                percent=percent_agreement(list(zip(first, second, strict=True))),
-                human_human=krippendorff_alpha_interval(
-                    [levels for levels in graded.values() if len(levels) > 1], level="ordinal"
-                ),
-            )
-        )
+    among = {name: _people(graded) for name, graded in people.items()}
+    return [
+        _agreement(name, author, given, people.get(name, {}), among.get(name, _people({})))
+        for (name, author), given in sorted(judges.items())
+    ]
+
+
+def arm_agreements(*, actor: Actor, arm: Arm) -> dict[str, list[Agreement]]:
+    """Return per score of an arm the agreement of the judges who gave it; [] for one that people never graded."""
+    actor.require("evaluation.read")
+    judged = Score.objects.visible_to(actor).filter(trial__arm=arm, author_kind=ScoreAuthor.JUDGE)
+    used = set(judged.values_list("name", "author", "rubric_version_id").distinct())
+    versions = RubricVersion.objects.visible_to(actor).filter(
+        pk__in={version for _, _, version in used if version is not None}
+    )
+    known = {
+        (one.name, one.author): one
+        for version in versions
+        for one in agreement_list(actor=actor, version=version)
+    }
+    found: dict[str, list[Agreement]] = {}
+    for name, author, _ in sorted(used, key=lambda one: one[:2]):
+        one = known.get((name, author)) or _agreement(name, author, {}, {}, _people({}))
+        found.setdefault(name, []).append(one)
     return found
 
 
-def trusted_authors(
-    *, actor: Actor, versions: Sequence[RubricVersion], bar: float = BAR
-) -> set[tuple[str, str]]:
-    """Return (score, author) of the judges that may gate."""
-    return {
-        (one.name, one.author)
-        for version in versions
-        for one in agreement_list(actor=actor, version=version)
-        if one.is_trusted(bar)
-    }
+def trusted_names(agreements: Mapping[str, Sequence[Agreement]], *, bar: float = BAR) -> set[str]:
+    """Return the scores whose every judge may gate."""
+    return {name for name, found in agreements.items() if all(one.is_trusted(bar) for one in found)}
+
+
+def _agreement(
+    name: str, author: str, given: Mapping[int, float], graded: Mapping[int, Mapping[str, float]],
+    people: People,
+) -> Agreement:  # fmt: skip
+    both = sorted(set(given) & set(graded))
+    pairs = [(given[t], _median(list(graded[t].values()))) for t in both]
+    first, second = [round(judge) for judge, _ in pairs], [round(human) for _, human in pairs]
+    kappa = cohen_kappa_interval(first, second, weights="quadratic", levels=_LEVELS) if both else None  # fmt: skip
+    percent = percent_agreement(list(zip(first, second, strict=True)))
+    return Agreement(name, author, len(both), kappa, percent, people, tuple(pairs))
+
+
+def _people(graded: Mapping[int, Mapping[str, float]]) -> People:
+    units = [given for given in graded.values() if len(given) > 1]
+    levels = [list(given.values()) for given in units]
+    same_size = bool(units) and len({len(unit) for unit in units}) == 1
+    return People(
+        n=len(units),
+        alpha=krippendorff_alpha_interval(levels, level="ordinal") if units else None,
+        cohen=_cohen(units),
+        fleiss=fleiss_kappa(levels) if same_size else None,
+        percent=percent_agreement(levels),
+    )
+
+
+def _cohen(units: Sequence[Mapping[str, float]], least: int = 10) -> float | None:
+    people = sorted({who for unit in units for who in unit})
+    found = []
+    for one, other in combinations(people, 2):
+        shared = [(round(u[one]), round(u[other])) for u in units if one in u and other in u]
+        if len(shared) < least:
+            continue
+        kappa = cohen_kappa(
+            [a for a, _ in shared], [b for _, b in shared], weights="quadratic", levels=_LEVELS
+        )
+        if kappa is not None:
+            found.append(kappa)
+    return statistics.fmean(found) if found else None
 
 
 def _median(levels: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import compare_views, views
+from apps.evaluations import annotation_views, compare_views, sampling_views, trust_views, views
 
 app_name = "evaluations"
 urlpatterns = [
@@ -12,6 +12,20 @@ urlpatterns = [
     path("new/", views.experiment_new, name="create"),
     path("compare/", compare_views.compare, name="compare"),
     path("promote/", compare_views.promote, name="promote"),
+    path("annotation/", annotation_views.queues, name="queues"),
+    path("annotation/new/", annotation_views.queue_new, name="queue-create"),
+    path("annotation/<int:pk>/", annotation_views.queue, name="queue"),
+    path("annotation/<int:pk>/act/", annotation_views.queue_act, name="queue-act"),
+    path("annotation/<int:pk>/grade/", annotation_views.annotate, name="annotate"),
+    path("live/", sampling_views.rules, name="live"),
+    path("live/new/", sampling_views.rule_new, name="live-create"),
+    path("live/<int:pk>/", sampling_views.rule, name="live-rule"),
+    path("live/<int:pk>/act/", sampling_views.rule_act, name="live-act"),
+    path("trust/", trust_views.trust, name="trust"),
+    path("rubrics/", trust_views.rubrics, name="rubrics"),
+    path("rubrics/new/", trust_views.rubric_new, name="rubric-create"),
+    path("rubrics/<int:pk>/", trust_views.rubric, name="rubric"),
+    path("rubrics/<int:pk>/change/", trust_views.rubric_change, name="rubric-change"),
     path("<int:pk>/", views.experiment, name="detail"),
     path("<int:pk>/act/", views.experiment_act, name="act"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib import messages
@@ -15,7 +16,9 @@ from apps.datasets.selectors import dataset_list
 from apps.evaluations import selectors, services
 from apps.evaluations.comparison import label
 from apps.evaluations.forms import ExperimentForm
+from apps.evaluations.judging import judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
+from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.services.trials import spent_usd
 from apps.evaluations.targets import target_read, target_told
 from basics.errors import DomainError, Invalid, Missing
@@ -40,6 +43,7 @@ def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "page_obj": pages.get_page(request.GET.get("page")),
         "can_write": request.actor.can("evaluation.write"),
         "has_dataset": dataset_list(actor=request.actor).exists(),
+        "tab": "experiments",
     }
     return render(request, "evaluations/list.html", context)
 
@@ -85,10 +89,14 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         "arms": [(arm, target_told(target_read(arm.arm.target))) for arm in arms],
         "names": names,
         "spent": spent_usd(row),
+        "judged": selectors.judge_use(actor=request.actor, experiment=row),
+        "pairs": pairs_summary(actor=request.actor, experiment=row),
+        "kin": judges_of_kin(row.scorers, [arm.arm for arm in arms]),
         "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],
         "baseline": selectors.baseline_get(actor=request.actor, dataset_id=row.dataset_id),
         "can_write": request.actor.can("evaluation.write"),
         "is_running": row.state == ExperimentState.RUNNING,
+        "can_resume": row.state in (ExperimentState.PAUSED, ExperimentState.STOPPED),
         "is_paused": row.state == ExperimentState.PAUSED,
         "is_completed": row.state == ExperimentState.COMPLETED,
     }
@@ -103,8 +111,22 @@ def experiment_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRes
     if act is None:
         raise Invalid("invalid", "Choose pause, resume or stop.")
     row = selectors.experiment_get(actor=request.actor, pk=pk)
+    more: dict[str, Any] = {}
+    if request.POST.get("do") == "resume" and (text := request.POST.get("budget_usd", "").strip()):
+        more["budget_usd"] = _money(text)
     try:
-        act(tenant=request.tenant, actor=request.actor, experiment=row)
+        act(tenant=request.tenant, actor=request.actor, experiment=row, **more)
     except DomainError as error:
         messages.error(request, error.message)
     return redirect("evaluations:detail", tenant_slug, pk)
+
+
+def _money(text: str) -> Decimal:
+    """Return an amount that a person typed. Raises Invalid."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or not 0 < amount < Decimal(1_000_000):
+        raise Invalid("budget_invalid", "Give the budget in US dollars, for example 2.50.")
+    return amount.quantize(Decimal("0.000001"))

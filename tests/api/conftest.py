@@ -31,10 +31,17 @@ from apps.conversations.services import (
     turn_stop,
     turn_submit,
 )
-from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob
+from apps.datasets.models import (
+    DatasetCheck,
+    DatasetExport,
+    DatasetImport,
+    GenerationJob,
+    RowContent,
+)
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
-from apps.evaluations.models import Arm
+from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Trial
+from apps.evaluations.services import sampling_rule_create
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, tool_limit_set, toolkit_set
 from budgets.services import budget_set
@@ -136,6 +143,12 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
     def budget(period: str) -> int:
         return budget_set(**who, kind="tenant", amount_usd=Decimal(9), period=period).pk
 
+    def sampling_rule() -> int:
+        rule = sampling_rule_create(
+            **who, name="All", rate=1, scorers=[{"kind": "faithfulness"}], budget_usd=Decimal(1)
+        )
+        return rule.pk
+
     with tenant_scope(cast.tenant.pk):
         hook = webhook()
         first = collection("Tariffs")
@@ -161,6 +174,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
         dataset = _dataset(cast, "Lamps")
         arm: Arm = make_row(Arm, cast.tenant, cast.owner.user)
+        Experiment.objects.filter(pk=arm.experiment_id).update(scorers=[{"kind": "pairwise"}])
         share: ConversationShare = make_row(
             ConversationShare, cast.tenant, cast.owner.user, conversation=answered.conversation
         )
@@ -177,6 +191,8 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
                 "model": "extractive",
                 **source,
                 **dataset,
+                **_annotated(cast),
+                "sampling-rules": sampling_rule(),
                 "collections": first.pk,
                 "documents": document(first, text).pk,
                 "conversations": answered.conversation_id,
@@ -204,6 +220,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
             "DELETE /api/v1/tool-limits/{id}": {"tool-limits": limit("month")},
             "DELETE /api/v1/budgets/{id}": {"budgets": budget("day")},
+            "DELETE /api/v1/sampling-rules/{id}": {"sampling-rules": sampling_rule()},
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/tool-grants/{id}": {"tool-grants": grant()},
             "DELETE /api/v1/toolkits/{id}": {
@@ -244,6 +261,22 @@ def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
         "dataset-exports": DatasetExport.objects.create(**work, version=version, format="jsonl").pk,
         "dataset-imports": DatasetImport.objects.create(**work, format="jsonl", name="a").pk,
         "dataset-checks": DatasetCheck.objects.create(**work, kind="secrets").pk,
+    }
+
+
+def _annotated(cast: Cast) -> dict[str, int]:
+    """Make an answer that the owner is grading."""
+    content = RowContent.objects.filter(tenant=cast.tenant).first()
+    given: tuple[Any, Any] = (cast.tenant, cast.owner.user)
+    trial = make_row(Trial, *given, content=content, state="done", answer="Four percent.")
+    item = make_row(AnnotationItem, *given, trial=trial)
+    assignment = make_row(Assignment, *given, item=item, user=cast.owner.user)
+    version = item.queue.rubric_version
+    return {
+        "annotation-queues": item.queue_id,
+        "assignments": assignment.pk,
+        "rubrics": version.rubric_id,
+        "rubric-versions": version.pk,
     }
 
 

@@ -9,8 +9,11 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.services import assistant_create
 from apps.datasets.record import Record
-from apps.evaluations import tasks
+from apps.datasets.rubric import SIX
+from apps.evaluations import asking, tasks
 from apps.evaluations.models import (
     Arm,
     Experiment,
@@ -21,6 +24,7 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.outcomes import labels_map
+from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.selectors import arm_scores, arm_scores_counted
 from apps.evaluations.services import (
     ArmSpec,
@@ -28,8 +32,10 @@ from apps.evaluations.services import (
     experiment_pause,
     experiment_resume,
     experiment_stop,
+    experiments,
 )
 from basics.errors import Conflict, Denied, Invalid, Missing
+from budgets.models import Budget
 from runs.services import Completion, CompletionFailed
 from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope
@@ -164,6 +170,120 @@ async def test_a_budget_pauses_and_a_larger_one_goes_on(cast, library, monkeypat
 
 
 @committing
+async def test_what_has_no_money_waits_and_is_not_asked_again(
+    cast, library, monkeypatch, lane_threads
+):
+    asked: list[str] = []
+    refused = CompletionFailed(
+        "budget_exceeded", "The job's budget is used up.", is_retryable=False
+    )
+
+    def complete(**kwargs: Any) -> Completion:
+        asked.append(kwargs["purpose"])
+        assert kwargs["budget_job"] is not None
+        if len(asked) == 1:
+            raise refused
+        return Completion(None, "Cars pay 2.5 percent.", Usage(), 0.01)
+
+    def judge(**kwargs: Any) -> Completion:
+        asked.append(kwargs["purpose"])
+        assert kwargs["budget_job"] is not None
+        if asked.count("judge") == 1:
+            raise refused
+        grade = {"reason": "r", "evidence": "e", "level": 4}
+        return Completion({c.name: grade for c in SIX.criteria}, "", Usage(), 0.02)
+
+    monkeypatch.setattr(tasks, "completion_run", complete)
+    monkeypatch.setattr(asking, "completion_run", judge)
+    monkeypatch.setattr(experiments, "_model_checked", lambda tenant, model: None)
+    version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, {"kind": "model", "model": "openai/a"}, budget_usd=Decimal("0.70"),
+        scorers=[{"kind": "rubric", "options": {"models": ["openai/j"]}}],
+    )  # fmt: skip
+
+    def go_on(amount: str | None = None) -> None:
+        with tenant_scope(cast.tenant.pk):
+            row = Experiment.objects.get(pk=experiment.pk)
+            assert (row.state, "used up" in row.reason) == ("paused", True)
+            assert Trial.objects.get(experiment=row).state == "pending"
+            more = {} if amount is None else {"budget_usd": Decimal(amount)}
+            experiment_resume(
+                tenant=cast.tenant, actor=cast.actor("member"), experiment=row, **more
+            )
+            budget = Budget.objects.get(kind="job", subject_id=row.budget_job)
+            assert budget.amount_usd == Decimal(amount or "0.70")
+
+    await work_off(experiment, lane_threads)
+    await sync_to_async(go_on)()
+    await work_off(experiment, lane_threads)
+    await sync_to_async(go_on)("2.5")
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert asked == ["evaluation", "evaluation", "judge", "judge"]
+    assert (row.state, row.all[0].state) == ("completed", "done")
+    assert (row.all[0].judge_asked, row.all[0].judge_cached) == (1, 0)
+    assert row.given[0, 0, "clarity"].value == 0.75
+
+
+@committing
+async def test_assistants_answer_in_their_mode_or_in_another(cast, library, found, lane_threads):
+    def make() -> int:
+        with tenant_scope(cast.tenant.pk):
+            spec = VersionSpec(mode="quick", model="extractive", options={"top_k": 2})
+            row = assistant_create(
+                tenant=cast.tenant, actor=cast.actor("owner"), name="Quick", spec=spec
+            )
+            return row.versions.get().pk
+
+    assistant = {"kind": "assistant", "version": await sync_to_async(make)()}
+    version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, assistant, {**assistant, "mode": "planned"}, {**assistant, "k": 1},
+        concurrency=1,
+    )  # fmt: skip
+    await work_off(experiment, lane_threads)
+    row = await sync_to_async(stored)(experiment)
+    assert {t.state for t in row.all} == {"done"}
+    calls = [[call["name"] for call in t.outcome["calls"]] for t in row.all]
+    assert calls[0] == calls[2] == ["search_documents"]
+    assert calls[1][0] == "plan"
+    assert (found[0]["k"], found[-1]["k"]) == (2, 1)
+
+
+@committing
+async def test_pairs_are_judged_once_and_ranked(cast, library, monkeypatch, lane_threads):
+    def complete(**kwargs: Any) -> Completion:
+        right = (kwargs["system"] == "good") != ("notice" in kwargs["prompt"])
+        texts = {row.question: row.answer for row in rows_of(library)}
+        return Completion(None, texts[kwargs["prompt"]] if right else "No idea.", Usage(), 0.01)
+
+    monkeypatch.setattr(tasks, "completion_run", complete)
+    version = await sync_to_async(make_version)(cast, rows_of(library))
+    base = {"kind": "model", "model": "extractive"}
+    experiment = await sync_to_async(make_experiment)(
+        cast, version, {**base, "system": "good"}, {**base, "system": "bad"},
+        scorers=[{"kind": "pairwise"}], repeats=2,
+    )  # fmt: skip
+    await work_off(experiment, lane_threads)
+
+    def summary():
+        with tenant_scope(cast.tenant.pk):
+            row = Experiment.objects.get(pk=experiment.pk)
+            assert row.state == "completed"
+            return pairs_summary(actor=cast.actor("viewer"), experiment=row)
+
+    found = await sync_to_async(summary)()
+    (pair,) = found.pairs
+    assert (pair.a_wins, pair.b_wins, pair.ties, pair.flips) == (4, 2, 0, 0)
+    assert found.authors == ["lexical:pairwise@1"]
+    first, second = found.strengths
+    assert (first.arm.position, first.wins, first.games) == (0, 4, 6)
+    assert first.chance.low < first.chance.value < first.chance.high
+    assert first.chance.value > second.chance.value
+
+
+@committing
 async def test_what_a_target_cannot_answer_is_a_failed_trial(
     cast, library, monkeypatch, lane_threads
 ):
@@ -218,9 +338,15 @@ def test_pause_resume_and_stop(cast, library):
         experiment_resume(**who, experiment=experiment)
         assert experiment_stop(**who, experiment=experiment).state == "stopped"
         with pytest.raises(Conflict):
+            experiment_stop(**who, experiment=experiment)
+    assert [t.state for t in stored(experiment).all] == ["stopped"] * 3
+    with tenant_scope(cast.tenant.pk):
+        Experiment.objects.filter(pk=experiment.pk).update(corpus="f" * 64)
+        with pytest.raises(Conflict, match="documents have changed"):
             experiment_resume(**who, experiment=experiment)
-    row = stored(experiment)
-    assert [t.state for t in row.all] == ["failed", "pending", "pending"]
+        Experiment.objects.filter(pk=experiment.pk).update(corpus=experiment.corpus)
+        assert experiment_resume(**who, experiment=experiment).finished_at is None
+    assert [t.state for t in stored(experiment).all] == ["answering", "pending", "pending"]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_an_experiment_is_started_by_its_form(cast):
     client = client_of(cast, "member")
     given = {
         "name": "From the form", "version": version.pk, "kind": "assistant", "models": ["extractive"],
-        "k": "10", "scorers": ["rubric", "token_f1"], "judge": "lexical", "repeats": 1,
+        "k": "10", "scorers": ["rubric", "token_f1"], "judges": ["lexical"], "repeats": 1,
     }  # fmt: skip
     assert "Start" in client.get(at(cast, "new/")).content.decode()
     assert client.post(at(cast, "new/"), given).status_code == 302

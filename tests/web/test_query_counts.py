@@ -92,6 +92,7 @@ def populate(side: Side, times: int) -> None:
     from apps.conversations.models import Conversation
     from apps.conversations.services import assistant_create, version_publish
     from apps.datasets.services import NewRow, rows_add, version_create
+    from apps.evaluations.models import AnnotationQueue
     from budgets.models import Budget
     from runs.models import ChunkRead, ToolCall
 
@@ -148,6 +149,7 @@ def populate(side: Side, times: int) -> None:
             spec = VersionSpec(collections=[collection.pk])
             made = assistant_create(tenant=tenant, actor=actor, name=f"A{times}-{number}", spec=spec)  # fmt: skip
             version_publish(tenant=tenant, actor=actor, assistant=made, number=1)
+        make_row(AnnotationQueue, tenant, owner)
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
         make_row(ChunkRead, tenant, owner, user_id=owner.pk)
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")

@@ -14,10 +14,12 @@ from apps.evaluations.models.experiment import (
     Experiment,
     ExperimentState,
     KeptScores,
+    Preference,
     ScoreCache,
     Trial,
     TrialState,
 )
+from apps.evaluations.models.live import LiveSample, LiveScore, SampleState, SamplingRule
 from apps.evaluations.models.rubric import Rubric, RubricVersion
 from apps.evaluations.models.score import Score, ScoreAuthor
 
@@ -33,8 +35,13 @@ __all__ = [
     "Experiment",
     "ExperimentState",
     "KeptScores",
+    "LiveSample",
+    "LiveScore",
+    "Preference",
     "Rubric",
     "RubricVersion",
+    "SampleState",
+    "SamplingRule",
     "Score",
     "ScoreAuthor",
     "ScoreCache",

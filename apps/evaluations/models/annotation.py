@@ -21,6 +21,10 @@ class AnnotationQueue(TenantModel):
         RubricVersion, db_on_delete=RESTRICT, related_name="+", help_text="What is asked."
     )
     reviews = models.PositiveSmallIntegerField(default=2, help_text="People per answer.")
+    assignees = models.JSONField(
+        default=list, help_text="Ids of the people who grade; none: all who may."
+    )
+    instructions = models.TextField(blank=True, help_text="What they read beside the rubric.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -44,6 +48,10 @@ class AnnotationItem(TenantModel):
     queue = TenantForeignKey(AnnotationQueue, related_name="items", db_index=False)
     trial = TenantForeignKey(Trial, related_name="+")
     position = models.PositiveIntegerField()
+    gold = models.JSONField(
+        default=dict,
+        help_text="Levels that are known to be right, by score: they check who grades. Empty: none.",
+    )
 
     class Meta:
         constraints = [

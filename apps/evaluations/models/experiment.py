@@ -36,6 +36,9 @@ class Experiment(TenantModel):
     scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
     concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    budget_job = models.BigIntegerField(
+        null=True, help_text="Id of the job whose budget all its trials spend (budgets)."
+    )
     state = models.CharField(
         max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING
     )
@@ -83,13 +86,14 @@ class Arm(TenantModel):
 
 
 class TrialState(models.TextChoices):
-    """What is done next with a trial; the last two are ends."""
+    """What is done next with a trial; done and failed are ends, stopped waits for its experiment to go on."""
 
     PENDING = "pending", "Waiting"
     ANSWERING = "answering", "Answering"
     SCORING = "scoring", "Scoring"
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
+    STOPPED = "stopped", "Stopped"
 
 
 TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED)
@@ -115,6 +119,13 @@ class Trial(TenantModel):
         max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
     )
     judge_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
+    judge_asked = models.PositiveIntegerField(default=0, help_text="Requests to judges.")
+    judge_cached = models.PositiveIntegerField(
+        default=0, help_text="Of them, those that were answered before and cost nothing."
+    )
+    answered_at = models.DateTimeField(
+        null=True, help_text="In the order of commits: decides which of two judges their pair."
+    )
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     run = TenantForeignKey(Run, db_on_delete=SET_NULL, null=True, related_name="+")
     finished_at = models.DateTimeField(null=True)
@@ -146,6 +157,33 @@ class KeptScores(TenantModel):
 
     def __str__(self) -> str:
         return f"scores of arm {self.arm_id}"
+
+
+class Preference(TenantModel):
+    """Which of two arms' answers to a row a judge prefers, asked in both orders. Append-only; empty: it could not tell."""
+
+    append_only = True
+
+    class Better(models.TextChoices):
+        A = "a", "A"
+        B = "b", "B"
+        TIE = "tie", "Tie"
+
+    experiment = TenantForeignKey(Experiment, related_name="preferences", db_index=False)
+    a = TenantForeignKey(Trial, related_name="+", help_text="Of the arm that comes first.")
+    b = TenantForeignKey(Trial, related_name="+")
+    better = models.CharField(max_length=3, choices=Better.choices, blank=True)
+    is_flip = models.BooleanField(default=False, help_text="The verdict followed the order.")
+    reason = models.TextField(blank=True)
+    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["a", "b", "author"], name="preference_once")]
+        indexes = [models.Index(fields=["experiment", "id"], name="preference_of_experiment")]
+
+    def __str__(self) -> str:
+        return f"{self.better or 'unscored'} of trials {self.a_id} and {self.b_id}"
 
 
 class ScoreCache(TenantModel):

@@ -57,7 +57,8 @@ class Outcome:
     """What a target gave for a row.
 
     Attributes:
-        text: the answer.
+        text: the answer as people read it.
+        raw: the answer as the model wrote it, where it has a form; "" where that is the text.
         retrieved: passages it was given or found, best first.
         citations: passages that the answer cites.
         calls: tool calls in order.
@@ -73,6 +74,7 @@ class Outcome:
     latency_ms: float | None = None
     cost_usd: float | None = None
     error: str = ""
+    raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)

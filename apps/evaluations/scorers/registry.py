@@ -27,7 +27,9 @@ RULES: dict[str, type[RuleScorer]] = {
         Exact, TokenF1, RougeL, Numeric, Codes, Regex, JsonSchema, Retrieval, Citations, ToolCalls, ForbiddenTools,
     )
 }  # fmt: skip
-JUDGES = ("rubric", "faithfulness")
+COMPARING = ("pairwise",)
+"""Judges that compare the answers of two arms; see ``apps.evaluations.pairs``."""
+JUDGES = ("rubric", "faithfulness", *COMPARING)
 KINDS = (*RULES, *JUDGES)
 
 

@@ -145,7 +145,7 @@ class JsonSchema(RuleScorer):
     form: Annotated[dict[str, Any], AfterValidator(_schema)]
 
     def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
-        problem = output_of(self.form).parse(outcome.text)[1]
+        problem = output_of(self.form).parse(outcome.raw or outcome.text)[1]
         return ScoreValue(self.kind, float(not problem), reason=problem[:500])
 
 

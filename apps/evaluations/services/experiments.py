@@ -22,8 +22,9 @@ from apps.evaluations.models import (
     Experiment,
     ExperimentState,
     Trial,
+    TrialState,
 )
-from apps.evaluations.scorers.registry import JUDGES, rule_scorer
+from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from apps.evaluations.services.rubrics import rubric_seed
 from apps.evaluations.services.trials import experiment_locked, trials_start
 from apps.evaluations.targets import (
@@ -36,6 +37,7 @@ from apps.evaluations.targets import (
     target_told,
 )
 from basics.errors import Conflict, Invalid, Missing
+from budgets.services import job_budget_set
 from jobs.models import ACTIVE, Job
 from jobs.services import job_cancel
 from runs.actors import actor_facts
@@ -44,6 +46,7 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 
+MOST_PAIRED = 8
 MAX_TRIALS, MAX_REPEATS, MAX_CONCURRENCY = 200_000, 20, 50
 _BATCH = 1_000
 
@@ -100,6 +103,11 @@ def experiment_create(
     if not DatasetVersion.objects.visible_to(actor).filter(pk=version.pk).exists():
         raise Missing("version")
     targets = [target_checked(tenant, actor, arm.target) for arm in arms]
+    _require(
+        len(arms) <= MOST_PAIRED or all(spec.get("kind") not in COMPARING for spec in scorers),
+        "scorers",
+        f"Pairs are judged of at most {MOST_PAIRED} arms. Choose fewer arms, or leave pairs out.",
+    )
     rubric_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
     with transaction.atomic():
@@ -133,6 +141,7 @@ def experiment_create(
             data={"version": version.pk, "arms": len(made), "trials": count},
         )  # fmt: skip
         trials_start(experiment)
+        _budget_keep(tenant, actor, experiment)
     return experiment
 
 
@@ -152,31 +161,42 @@ def experiment_pause(*, tenant: Tenant, actor: Actor, experiment: Experiment) ->
 def experiment_resume(
     *, tenant: Tenant, actor: Actor, experiment: Experiment, budget_usd: Decimal | None = None
 ) -> Experiment:
-    """Go on with a paused experiment.
+    """Go on with a paused or stopped experiment.
 
     Args:
         budget_usd: a new budget; None keeps the one it has.
 
     Raises:
-        Conflict: it is not paused.
+        Conflict: it is neither; ``corpus_changed``: half of the answers would be of other documents.
     """
     actor.require("evaluation.write")
     _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
     with transaction.atomic():
         row = _of(actor, experiment)
-        if row.state != ExperimentState.PAUSED:
+        if row.state not in (ExperimentState.PAUSED, ExperimentState.STOPPED):
             raise _wrong_state(row)
-        row.state, row.reason = ExperimentState.RUNNING, ""
+        targets = [target_read(arm.target) for arm in row.arms.all()]
+        if row.corpus != corpus_fingerprint(actor=actor, collections=_collections(targets)):
+            raise Conflict(
+                "corpus_changed",
+                "The documents have changed since this experiment began. Start a new one over the present documents.",
+            )
+        Trial.objects.filter(experiment=row, state=TrialState.STOPPED).update(
+            state=TrialState.PENDING, job=None, run=None
+        )
+        row.state, row.reason, row.finished_at = ExperimentState.RUNNING, "", None
         if budget_usd is not None:
             row.budget_usd = budget_usd
-        row.save(update_fields=["state", "reason", "budget_usd"])
+        row.save(update_fields=["state", "reason", "budget_usd", "finished_at"])
         audit_record(tenant=tenant, actor=actor, action="experiment.resume", object=row)
+        if budget_usd is not None:
+            _budget_keep(tenant, actor, row)
         trials_start(row)
     return row
 
 
 def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> Experiment:
-    """End an experiment; what was scored stays, trials that were waiting or at work are given up. Raises Conflict."""
+    """Stop an experiment; what was scored stays, and what was waiting or at work may go on later. Raises Conflict."""
     actor.require("evaluation.write")
     with transaction.atomic():
         row = _of(actor, experiment)
@@ -185,6 +205,9 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         row.state, row.reason = ExperimentState.STOPPED, "Stopped by hand."
         row.finished_at = timezone.now()
         row.save(update_fields=["state", "reason", "finished_at"])
+        Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(
+            state=TrialState.STOPPED
+        )
         audit_record(tenant=tenant, actor=actor, action="experiment.stop", object=row)
     # Each in its own transaction, jobs before experiments, as everybody locks them. A job that ends meanwhile is fine.
     for job in Job.objects.filter(
@@ -260,6 +283,21 @@ def _trials_create(
     count += len(Trial.objects.bulk_create(batch))
     _require(count > 0, "split", "This version has no row of that split.")
     return count
+
+
+def _budget_keep(tenant: Tenant, actor: Actor, experiment: Experiment) -> None:
+    """Have the ledger keep the budget: the trials' model calls all count for one job, the first trial's."""
+    if experiment.budget_job is None:
+        first = Trial.objects.filter(experiment=experiment, job__isnull=False).order_by("pk")
+        experiment.budget_job = first.values_list("job_id", flat=True).first()
+        experiment.save(update_fields=["budget_job"])
+    if experiment.budget_usd is not None and experiment.budget_job is not None:
+        job_budget_set(
+            tenant=tenant,
+            actor=actor,
+            job=Job(pk=experiment.budget_job),
+            amount_usd=experiment.budget_usd,
+        )
 
 
 def _collections(targets: Sequence[Target]) -> list[int] | None:

@@ -7,15 +7,17 @@ the end are decided by one at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, F, Max, Q, Sum
+from django.db.models import Count, DateTimeField, F, Func, Max, Q, Sum
 from django.utils import timezone
 
 from apps.evaluations.models import (
     Experiment,
     ExperimentState,
     KeptScores,
+    Preference,
     RubricVersion,
     Score,
     ScoreAuthor,
@@ -33,6 +35,16 @@ from tenancy.actors import Actor, system_actor
 TRIAL_JOB = "evaluations.trial_run"
 _AT_WORK = (TrialState.ANSWERING, TrialState.SCORING)
 _MOST_ERROR = 500
+_CLOCK = Func(function="clock_timestamp", output_field=DateTimeField())
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeUse:
+    """What a trial's judges were asked, how much of it was known already, and what the rest cost."""
+
+    spent_usd: float = 0.0
+    asked: int = 0
+    cached: int = 0
 
 
 def experiment_locked(experiment_id: int) -> Experiment:
@@ -80,7 +92,7 @@ def trials_start(experiment: Experiment) -> int:
     )
     for trial in chosen:
         _enqueue(experiment, trial)
-        trial.state = TrialState.ANSWERING
+        trial.state = TrialState.SCORING if trial.answered_at else TrialState.ANSWERING
     Trial.objects.bulk_update(chosen, ["state", "job"])
     return len(chosen)
 
@@ -94,11 +106,12 @@ def _scores_keep(experiment: Experiment) -> None:
 
 
 def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None:
-    """Keep a target's answer, in the current transaction.
+    """Keep a target's answer, in the current transaction, which holds the experiment's lock from here on.
 
     Args:
         is_next_job: the job of the answer ends here: scoring is another one's.
     """
+    experiment_locked(trial.experiment_id)
     trial.answer = text_storable(outcome.text)
     trial.outcome = json_storable(outcome_json(outcome))
     trial.error = text_storable(outcome.error)[:_MOST_ERROR]
@@ -108,14 +121,18 @@ def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None
     if is_next_job:
         _enqueue(trial.experiment, trial)
     trial.save()
+    # Of the database, and under the lock: answers are in the order in which they can be seen.
+    Trial.objects.filter(pk=trial.pk).update(answered_at=_CLOCK)
+    trial.refresh_from_db(fields=["answered_at"])
 
 
 def scores_write(
     trial: Trial,
     scores: Sequence[tuple[Scorer, RubricVersion | None, Sequence[ScoreValue]]],
-    judge_usd: float,
+    use: JudgeUse,
+    preferences: Sequence[Preference] = (),
 ) -> None:
-    """Keep a trial's scores and end it, in the current transaction; the next trial starts in its place."""
+    """Keep a trial's scores and verdicts and end it, in the current transaction; the next trial starts in its place."""
     experiment = experiment_locked(trial.experiment_id)
     Score.objects.bulk_create(
         [
@@ -137,28 +154,52 @@ def scores_write(
         ],
         ignore_conflicts=True,  # a job that was repeated after it had written
     )
+    Preference.objects.bulk_create(preferences, ignore_conflicts=True)
     ended = TrialState.FAILED if trial.error and not trial.answer else TrialState.DONE
     Trial.objects.filter(pk=trial.pk).update(
         state=ended,
         finished_at=timezone.now(),
-        judge_usd=F("judge_usd") + Decimal(f"{judge_usd:.8f}"),
+        judge_usd=F("judge_usd") + Decimal(f"{use.spent_usd:.8f}"),
+        judge_asked=F("judge_asked") + use.asked,
+        judge_cached=F("judge_cached") + use.cached,
     )
     trials_start(experiment)
 
 
 def trial_fail(trial_id: int, message: str) -> None:
-    """End a trial without scores, in the current transaction; harmless when it has ended."""
+    """End a trial without scores, in the current transaction; harmless when it has ended.
+
+    Of a stopped experiment it is stopped: it may go on.
+    """
     known = Trial.objects.filter(pk=trial_id).values_list("experiment_id", flat=True).first()
     if known is None:
         return
     experiment = experiment_locked(known)
-    ended = Trial.objects.filter(pk=trial_id, state__in=_AT_WORK).update(
+    at_work = Trial.objects.filter(pk=trial_id, state__in=_AT_WORK)
+    if experiment.state == ExperimentState.STOPPED:
+        at_work.update(state=TrialState.STOPPED)
+        return
+    ended = at_work.update(
         state=TrialState.FAILED,
         error=text_storable(message)[:_MOST_ERROR],
         finished_at=timezone.now(),
     )
     if ended:
         trials_start(experiment)
+
+
+def trial_wait(trial: Trial, reason: str) -> None:
+    """Have a trial wait and pause its experiment, in the current transaction: there is no money to go on.
+
+    An answer that is there already stays, and is scored later.
+    """
+    experiment = experiment_locked(trial.experiment_id)
+    Trial.objects.filter(pk=trial.pk, state__in=_AT_WORK).update(
+        state=TrialState.PENDING, job=None, run=None
+    )
+    if experiment.state == ExperimentState.RUNNING:
+        experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
+        experiment.save(update_fields=["state", "reason"])
 
 
 def spent_usd(experiment: Experiment) -> Decimal:

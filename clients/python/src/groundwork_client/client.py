@@ -21,6 +21,39 @@ class Groundwork(Transport):
         """Tell what would become of a call, and why; nothing runs and nobody is asked."""
         return cast("models.AccessTry", self._call("POST", "/api/v1/access/try", body=body, idempotency_key=idempotency_key))
 
+    def annotation_queues_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedQueueOutputList:
+        """List queues, the newest first. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedQueueOutputList", self._call("GET", "/api/v1/annotation-queues", query={"cursor": cursor, "page_size": page_size}))
+
+    def annotation_queues_list_all(self, *, page_size: int | None = None) -> Iterator[models.QueueOutput]:
+        """Go through all rows of ``annotation_queues_list``, page by page."""
+        return self._every(lambda cursor: self.annotation_queues_list(page_size=page_size, cursor=cursor))
+
+    def annotation_queues_create(self, body: models.QueueInputRequest, *, idempotency_key: str | None = None) -> models.QueueOutput:
+        """Make a queue of an experiment's answers, or of those that stand in a dataset's rows."""
+        return cast("models.QueueOutput", self._call("POST", "/api/v1/annotation-queues", body=body, idempotency_key=idempotency_key))
+
+    def annotation_queues_get(self, id: int) -> models.QueueOutput:
+        """Return a queue with its totals."""
+        return cast("models.QueueOutput", self._call("GET", f"/api/v1/annotation-queues/{id}"))
+
+    def annotation_queues_act(self, id: int, body: models.QueueStateInputRequest, *, idempotency_key: str | None = None) -> models.QueueOutput:
+        """Close or reopen a queue."""
+        return cast("models.QueueOutput", self._call("POST", f"/api/v1/annotation-queues/{id}", body=body, idempotency_key=idempotency_key))
+
+    def annotation_queues_next(self, id: int, *, idempotency_key: str | None = None) -> models.TakenOutput:
+        """Take the next answer to grade; the same one until it is decided about."""
+        return cast("models.TakenOutput", self._call("POST", f"/api/v1/annotation-queues/{id}/next", idempotency_key=idempotency_key))
+
+    def annotation_queues_progress(self, id: int) -> models.ProgressOutput:
+        """Return a queue's progress, and who graded how much."""
+        return cast("models.ProgressOutput", self._call("GET", f"/api/v1/annotation-queues/{id}/progress"))
+
+    def annotation_queues_undo(self, id: int, *, idempotency_key: str | None = None) -> models.AssignmentOutput:
+        """Open what one graded or skipped last; its grades count no more."""
+        return cast("models.AssignmentOutput", self._call("POST", f"/api/v1/annotation-queues/{id}/undo", idempotency_key=idempotency_key))
+
     def approvals_list(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, cursor: str | None = None, page_size: int | None = None, tool: str | None = None) -> models.PaginatedDecisionList:
         """List approvals, newest first; decide about one with `POST /runs/{run_id}/decisions/{id}`. box:
         `to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you
@@ -48,6 +81,10 @@ class Groundwork(Transport):
     def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
         return cast("models.GateOutput", self._call("POST", f"/api/v1/arms/{id}/gate", body=body or {}, idempotency_key=idempotency_key))
+
+    def assignments_decide(self, id: int, body: models.GradeInputRequest, *, idempotency_key: str | None = None) -> models.AssignmentOutput:
+        """Grade an answer, leave it to others, or make one's grades of it the right ones."""
+        return cast("models.AssignmentOutput", self._call("POST", f"/api/v1/assignments/{id}", body=body, idempotency_key=idempotency_key))
 
     def assistants_list(self, *, archived: bool | None = None, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedAssistantList:
         """List assistants, the newest first. archived: Those that are archived, in place of the others. cursor: The
@@ -791,6 +828,11 @@ class Groundwork(Transport):
         """Pause, resume or stop an experiment."""
         return cast("models.ExperimentOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
 
+    def experiment_pairs(self, id: int) -> models.PairSummaryOutput:
+        """Return wins, ties and flips of every pair of arms, and the arms' strengths. 404 where no pairs are
+        judged."""
+        return cast("models.PairSummaryOutput", self._call("GET", f"/api/v1/experiments/{id}/pairs"))
+
     def experiment_trials_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTrialOutputList:
         """List answers with their scores, in the order of the rows. cursor: The pagination cursor value. page_size:
         Number of results to return per page."""
@@ -895,6 +937,27 @@ class Groundwork(Transport):
         """Set the rule; what it removes is gone for good."""
         return cast("models.Retention", self._call("PUT", "/api/v1/retention", body=body, idempotency_key=idempotency_key))
 
+    def rubric_versions_agreement(self, id: int) -> list[models.AgreementOutput]:
+        """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
+        return cast("list[models.AgreementOutput]", self._call("GET", f"/api/v1/rubric-versions/{id}/agreement"))
+
+    def rubrics_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedRubricOutputList:
+        """List rubrics with their versions. cursor: The pagination cursor value. page_size: Number of results to
+        return per page."""
+        return cast("models.PaginatedRubricOutputList", self._call("GET", "/api/v1/rubrics", query={"cursor": cursor, "page_size": page_size}))
+
+    def rubrics_list_all(self, *, page_size: int | None = None) -> Iterator[models.RubricOutput]:
+        """Go through all rows of ``rubrics_list``, page by page."""
+        return self._every(lambda cursor: self.rubrics_list(page_size=page_size, cursor=cursor))
+
+    def rubrics_create(self, body: models.RubricInputRequest, *, idempotency_key: str | None = None) -> models.RubricVersionOutput:
+        """Make a rubric with its first version."""
+        return cast("models.RubricVersionOutput", self._call("POST", "/api/v1/rubrics", body=body, idempotency_key=idempotency_key))
+
+    def rubric_versions_create(self, id: int, body: models.RubricVersionInputRequest, *, idempotency_key: str | None = None) -> models.RubricVersionOutput:
+        """Change a rubric by making its next version."""
+        return cast("models.RubricVersionOutput", self._call("POST", f"/api/v1/rubrics/{id}/versions", body=body, idempotency_key=idempotency_key))
+
     def runs_get(self, id: int) -> models.Run:
         """Return a run."""
         return cast("models.Run", self._call("GET", f"/api/v1/runs/{id}"))
@@ -928,6 +991,35 @@ class Groundwork(Transport):
     def runs_trace(self, id: int) -> models.Trace:
         """Return what was searched for and found, turn by turn, with calls, tokens, money and times."""
         return cast("models.Trace", self._call("GET", f"/api/v1/runs/{id}/trace"))
+
+    def sampling_rules_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSamplingRuleOutputList:
+        """List the rules by which live answers are scored. cursor: The pagination cursor value. page_size: Number
+        of results to return per page."""
+        return cast("models.PaginatedSamplingRuleOutputList", self._call("GET", "/api/v1/sampling-rules", query={"cursor": cursor, "page_size": page_size}))
+
+    def sampling_rules_list_all(self, *, page_size: int | None = None) -> Iterator[models.SamplingRuleOutput]:
+        """Go through all rows of ``sampling_rules_list``, page by page."""
+        return self._every(lambda cursor: self.sampling_rules_list(page_size=page_size, cursor=cursor))
+
+    def sampling_rules_create(self, body: models.SamplingRuleInputRequest, *, idempotency_key: str | None = None) -> models.SamplingRuleOutput:
+        """Have live answers scored from now on."""
+        return cast("models.SamplingRuleOutput", self._call("POST", "/api/v1/sampling-rules", body=body, idempotency_key=idempotency_key))
+
+    def sampling_rules_get(self, id: int) -> models.SamplingRuleOutput:
+        """Return a rule."""
+        return cast("models.SamplingRuleOutput", self._call("GET", f"/api/v1/sampling-rules/{id}"))
+
+    def sampling_rules_act(self, id: int, body: models.SamplingStateInputRequest, *, idempotency_key: str | None = None) -> models.SamplingRuleOutput:
+        """Pause or resume a rule."""
+        return cast("models.SamplingRuleOutput", self._call("POST", f"/api/v1/sampling-rules/{id}", body=body, idempotency_key=idempotency_key))
+
+    def sampling_rules_delete(self, id: int, *, idempotency_key: str | None = None) -> None:
+        """Delete a rule with its samples."""
+        self._call("DELETE", f"/api/v1/sampling-rules/{id}", idempotency_key=idempotency_key)
+
+    def sampling_rules_trend(self, id: int) -> list[models.TrendOutput]:
+        """Return the daily means of a rule's scores over the last 30 days."""
+        return cast("list[models.TrendOutput]", self._call("GET", f"/api/v1/sampling-rules/{id}/trend"))
 
     def search(self, body: models.SearchRequest, *, idempotency_key: str | None = None) -> models.SearchResult:
         """Find passages by meaning, by words and by exact codes, with the rank of each."""

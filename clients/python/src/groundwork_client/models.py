@@ -82,6 +82,22 @@ class AgainInputRequest(TypedDict):
     """As for a question: sent again, it returns the turn that exists."""
     model: NotRequired[str]
 
+
+class AgreementOutput(TypedDict):
+    """One score of one judge, beside people."""
+    name: str
+    author: str
+    n: int
+    """Answers that judge and people have graded."""
+    judge_human: EstimateOutput | None
+    """Quadratic kappa."""
+    percent: float | None
+    people: PeopleOutput
+    may_gate: bool
+    """Return whether the score may stop a release."""
+    reason: str
+    """Return why, in a sentence."""
+
 ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
 
 
@@ -101,7 +117,7 @@ class ArmInputRequest(TypedDict):
     """Empty: made of the target's settings."""
     target: dict[str, Any]
     """`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant:
-    version, model, collections."""
+    version, model, collections, prompt, mode, k. reference: nothing; the rows' own answers."""
 
 
 class ArmOutput(TypedDict):
@@ -127,6 +143,15 @@ class AskInputRequest(TypedDict):
     """While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question
     that waits, and it is asked as soon as its time has come. Sent again with the same client_id, it returns what
     has become of it.  * `refuse` - refuse * `queue` - queue"""
+
+
+class AssignmentOutput(TypedDict):
+    """An answer and what its person did with it."""
+    id: int
+    queue: int
+    state: AssignmentOutputStateEnum
+
+AssignmentOutputStateEnum: TypeAlias = "Literal['open', 'done', 'skipped']"
 
 
 class Assistant(TypedDict):
@@ -333,6 +358,10 @@ class CheckOutput(TypedDict):
     low: float | None
     high: float | None
     noise: float
+    kappa_low: float | None
+    """Of a judged score: lower end of its judges' kappa with people."""
+    ceiling: float | None
+    """How far people agree with each other."""
 
 CheckOutputVerdictEnum: TypeAlias = "Literal['passed', 'failed', 'advisory']"
 
@@ -589,6 +618,8 @@ class ComparisonOutput(TypedDict):
     needed: int | None
     """Rows that the change seen needs."""
     left_out: int
+    solved_cost: list[float | None] | None
+    """Money per row that passes, A and B."""
     notes: list[str]
     rows: list[RowChangeOutput]
     """Worst change first, at most 500."""
@@ -702,8 +733,32 @@ class CriterionOutput(TypedDict):
     p_corrected: float
     """After Holm."""
     is_judged: bool
+    may_gate: bool
+    """False: advisory, as people were not shown to agree with the judge."""
     same_author: bool
     is_shown: bool
+
+
+class CriterionShape(TypedDict):
+    """One thing that is graded."""
+    name: str
+    """Letters, digits and _."""
+    question: str
+    anchors: list[str]
+    """What levels 1 to 5 mean."""
+    weight: NotRequired[float]
+    minimum: NotRequired[int | None]
+
+
+class CriterionShapeRequest(TypedDict):
+    """One thing that is graded."""
+    name: str
+    """Letters, digits and _."""
+    question: str
+    anchors: list[str]
+    """What levels 1 to 5 mean."""
+    weight: NotRequired[float]
+    minimum: NotRequired[int | None]
 
 
 class Dataset(TypedDict):
@@ -1049,8 +1104,6 @@ DecisionStatus: TypeAlias = "Literal['pending', 'approved', 'rejected', 'answere
 DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
 
 DifficultyEnum: TypeAlias = "Literal['easy', 'medium', 'hard']"
-
-DoEnum: TypeAlias = "Literal['pause', 'resume', 'stop']"
 
 
 class Document(TypedDict):
@@ -1552,6 +1605,29 @@ class GitStatus(TypedDict):
     changed: list[dict[str, Any]]
     untracked: list[str]
 
+GradeInputDoEnum: TypeAlias = "Literal['grade', 'skip', 'gold']"
+
+
+class GradeInputRequest(TypedDict):
+    """A decision about one answer."""
+    do: GradeInputDoEnum
+    """gold: makes one's own grades of it the right ones.  * `grade` - grade * `skip` - skip * `gold` - gold"""
+    levels: NotRequired[dict[str, int]]
+    """Criterion to level."""
+    note: NotRequired[str]
+
+
+class GraderOutput(TypedDict):
+    """One person's work."""
+    name: str
+    done: int
+    skipped: int
+    seconds: float | None
+    """Median time of a grade."""
+    gold_right: int
+    """Levels of known answers that are right."""
+    gold_total: int
+
 
 class HandOverInputRequest(TypedDict):
     to: int
@@ -1963,10 +2039,28 @@ class PaginatedMemberList(TypedDict):
     results: list[Member]
 
 
+class PaginatedQueueOutputList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[QueueOutput]
+
+
 class PaginatedQueuedQuestionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[QueuedQuestion]
+
+
+class PaginatedRubricOutputList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[RubricOutput]
+
+
+class PaginatedSamplingRuleOutputList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[SamplingRuleOutput]
 
 
 class PaginatedSearchCaseList(TypedDict):
@@ -2045,6 +2139,34 @@ class PaginatedWebhookList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Webhook]
+
+
+class PairOutput(TypedDict):
+    """Two arms by all their rows."""
+    a: int
+    b: int
+    a_wins: int
+    b_wins: int
+    ties: int
+    """Verdicts that followed the order are among them."""
+    flips: int
+    """Verdicts that followed the order of the answers."""
+    unscored: int
+    controlled: float | None
+    """How often B would win if both answers were equally long."""
+
+
+class PairSummaryOutput(TypedDict):
+    """The pairwise verdicts of an experiment."""
+    pairs: list[PairOutput]
+    strengths: list[StrengthOutput]
+    """The strongest first."""
+    verdicts: int
+    flips: int
+    flip_rate: float
+    authors: list[str]
+    problem: str
+    """Why there are no strengths; empty when there are."""
 
 
 class PatchedAssistantUpdateRequest(TypedDict):
@@ -2167,6 +2289,18 @@ class PatchedWebhookUpdateRequest(TypedDict):
     description: NotRequired[str]
     is_enabled: NotRequired[bool]
 
+
+class PeopleOutput(TypedDict):
+    """How far people agree with each other."""
+    n: int
+    """Answers that two or more have graded."""
+    alpha: EstimateOutput | None
+    """Krippendorff's, ordinal."""
+    cohen: float | None
+    """Mean quadratic kappa of pairs."""
+    fleiss: float | None
+    percent: float | None
+
 PeriodEnum: TypeAlias = "Literal['day', 'month', 'total']"
 
 
@@ -2186,6 +2320,17 @@ class PriceTier(TypedDict):
     above_tokens: int
 
 
+class ProgressOutput(TypedDict):
+    """How far a queue is."""
+    items: int
+    complete: int
+    waiting: int
+    """Answers that are not there yet."""
+    grades: int
+    wanted: int
+    graders: list[GraderOutput]
+
+
 class ProjectStructure(TypedDict):
     name: str
     size: int
@@ -2199,6 +2344,51 @@ class PublishInputRequest(TypedDict):
     """Its number."""
 
 QuestionType: TypeAlias = "Literal['factual', 'multi_hop', 'comparison', 'how_to', 'code', 'unanswerable', 'adversarial', 'injected', 'contradictory']"
+
+
+class QueueInputRequest(TypedDict):
+    """A queue of answers to grade."""
+    name: str
+    rubric_version: int
+    experiment: NotRequired[int | None]
+    """Its answers; or name a version."""
+    version: NotRequired[int | None]
+    """Of a dataset: the answers that stand in its rows."""
+    reviews: NotRequired[int]
+    """People per answer."""
+    most: NotRequired[int]
+    disputed_first: NotRequired[bool]
+    assignees: NotRequired[list[int]]
+    """Ids of the members who grade; none: all who may."""
+    instructions: NotRequired[str]
+    judge: NotRequired[str]
+    """Of a version's answers: a model, or `lexical`."""
+
+
+class QueueOutput(TypedDict):
+    """A queue with its totals."""
+    id: int
+    name: str
+    experiment: NotRequired[int | None]
+    rubric_version: int
+    """What is asked."""
+    reviews: NotRequired[int]
+    """People per answer."""
+    assignees: NotRequired[Any]
+    """Ids of the people who grade; none: all who may."""
+    instructions: NotRequired[str]
+    """What they read beside the rubric."""
+    item_total: int
+    grade_total: int
+    created_at: str
+    closed_at: NotRequired[str | None]
+
+QueueStateInputDoEnum: TypeAlias = "Literal['close', 'reopen']"
+
+
+class QueueStateInputRequest(TypedDict):
+    """What becomes of a queue."""
+    do: QueueStateInputDoEnum
 
 
 class QueuedQuestion(TypedDict):
@@ -2323,6 +2513,38 @@ class RowChangeOutput(TypedDict):
     change: float
 
 
+class RubricInputRequest(TypedDict):
+    """A rubric to be made."""
+    name: str
+    slug: NotRequired[str]
+    criteria: list[CriterionShapeRequest]
+
+
+class RubricOutput(TypedDict):
+    """A rubric with its versions."""
+    id: int
+    slug: str
+    name: str
+    versions: list[RubricVersionOutput]
+    created_at: str
+
+
+class RubricVersionInputRequest(TypedDict):
+    """The next version of a rubric."""
+    criteria: list[CriterionShapeRequest]
+    note: NotRequired[str]
+
+
+class RubricVersionOutput(TypedDict):
+    """A version of a rubric."""
+    id: int
+    rubric: int
+    number: int
+    note: NotRequired[str]
+    criteria: list[CriterionShape]
+    created_at: str
+
+
 class RulesPreview(TypedDict):
     days: int
     """The rule that was tried; 0 for ever."""
@@ -2356,6 +2578,45 @@ class Run(TypedDict):
 RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'stopped', 'failed']"
 
 
+class SamplingRuleInputRequest(TypedDict):
+    """Which live answers are scored."""
+    name: str
+    rate: float
+    """Share of the answers."""
+    takes_doubtful: NotRequired[bool]
+    """Every answer without a source, or with an unsupported sentence, too."""
+    assistant: NotRequired[int | None]
+    """Only its answers; null for all."""
+    scorers: list[ScorerInputRequest]
+    budget_usd: str
+    """For judges, a calendar month (UTC)."""
+
+
+class SamplingRuleOutput(TypedDict):
+    """A rule."""
+    id: int
+    name: str
+    is_active: NotRequired[bool]
+    rate: float
+    """Share of answers that are scored, 0 to 1."""
+    takes_doubtful: NotRequired[bool]
+    """Every answer without a source, or with an unsupported sentence."""
+    assistant: NotRequired[int | None]
+    """Empty: every answer."""
+    scorers: Any
+    """As of an experiment; none that needs a reference."""
+    budget_usd: str
+    """A month."""
+    created_at: str
+
+SamplingStateInputDoEnum: TypeAlias = "Literal['pause', 'resume']"
+
+
+class SamplingStateInputRequest(TypedDict):
+    """What becomes of a rule."""
+    do: SamplingStateInputDoEnum
+
+
 class ScoreOutput(TypedDict):
     """A score; a value of null is "unscored", and the reason says why."""
     name: str
@@ -2374,7 +2635,7 @@ class ScorerInputRequest(TypedDict):
     """A scorer with its options."""
     kind: str
     """rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations,
-    tool_calls or forbidden_tools."""
+    tool_calls, forbidden_tools or pairwise."""
     options: NotRequired[dict[str, Any]]
     """Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number."""
 
@@ -2537,6 +2798,19 @@ class SharedTurn(TypedDict):
     hidden_citations: int
 
 
+class SheetOutput(TypedDict):
+    """One answer to grade, blind: neither model nor judge nor other grades."""
+    assignment: int
+    question: str
+    reference: str
+    sources: list[str]
+    """Return the quotes of the row's sources."""
+    answer: str
+    criteria: list[dict[str, Any]]
+    """Return what is graded."""
+    left: int
+
+
 class Snapshot(TypedDict):
     id: int
     collection_id: int
@@ -2584,12 +2858,24 @@ SplitEnum: TypeAlias = "Literal['train', 'validation', 'test']"
 
 StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed', 'index']"
 
+StateInputDoEnum: TypeAlias = "Literal['pause', 'resume', 'stop']"
+
 
 class StateInputRequest(TypedDict):
     """What becomes of an experiment."""
-    do: DoEnum
+    do: StateInputDoEnum
 
 StepEnum: TypeAlias = "Literal['switch', 'undo', 'drop', 'cancel', 'retry']"
+
+
+class StrengthOutput(TypedDict):
+    """An arm's place among all."""
+    arm: int
+    wins: float
+    """A tie is half a win."""
+    games: int
+    chance: EstimateOutput | None
+    """To beat an arm of mean strength (Bradley-Terry); null where none is finite."""
 
 SubjectKindEnum: TypeAlias = "Literal['everyone', 'role', 'member', 'api_key']"
 
@@ -2599,6 +2885,11 @@ class SyntaxCheck(TypedDict):
     language: str
     problems: list[dict[str, Any]]
     """line, column and message of each."""
+
+
+class TakenOutput(TypedDict):
+    """The next answer to grade; null when nothing is left for this person."""
+    sheet: SheetOutput | None
 
 TargetKindEnum: TypeAlias = "Literal['tool', 'group', 'pattern', 'toolkit']"
 
@@ -3049,6 +3340,16 @@ class TraceStep(TypedDict):
     calls: list[TraceCall]
 
 
+class TrendOutput(TypedDict):
+    """One score of a rule over the last 30 days."""
+    name: str
+    is_judged: bool
+    mean: float
+    count: int
+    days: list[dict[str, Any]]
+    """Return the daily means; days without a score are left out."""
+
+
 class TrialOutput(TypedDict):
     """An answer with its scores."""
     id: int
@@ -3065,9 +3366,14 @@ class TrialOutput(TypedDict):
     latency_ms: NotRequired[float | None]
     cost_usd: NotRequired[str | None]
     """Empty: the price is not known."""
+    judge_usd: NotRequired[str]
+    judge_asked: NotRequired[int]
+    """Requests to judges."""
+    judge_cached: NotRequired[int]
+    """Of them, those that were answered before and cost nothing."""
     scores: list[ScoreOutput]
 
-TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed']"
+TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped']"
 
 
 class Turn(TypedDict):

@@ -1,0 +1,234 @@
+"""Reads of annotation: queues with their progress, who graded how much and how well, and one answer to grade, blind."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.datasets.record import Record, from_values
+from apps.datasets.rubric import Criterion
+from apps.evaluations.judging import rubric_value
+from apps.evaluations.models import (
+    AnnotationItem,
+    AnnotationQueue,
+    Assignment,
+    AssignmentState,
+    RubricVersion,
+    Score,
+    Trial,
+    TrialState,
+)
+from basics.errors import Missing
+from tenancy.actors import Actor
+from tenancy.models import Membership
+
+
+def queue_list(*, actor: Actor) -> QuerySet[AnnotationQueue]:
+    """Return queues, newest first, each with ``item_total`` and ``grade_total``."""
+    actor.require("evaluation.read")
+    rows = AnnotationQueue.objects.visible_to(actor)
+    rows = rows.select_related("rubric_version__rubric", "experiment")
+    done = Q(items__assignments__state=AssignmentState.DONE)
+    return cast(
+        "QuerySet[AnnotationQueue]",
+        rows.annotate(
+            item_total=Count("items", distinct=True),
+            grade_total=Count("items__assignments", filter=done, distinct=True),
+        ).order_by("-pk"),
+    )
+
+
+def queue_get(*, actor: Actor, pk: int) -> AnnotationQueue:
+    """Return one queue with its totals. Raises Missing."""
+    found = queue_list(actor=actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("queue")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """One person's work in a queue.
+
+    Attributes:
+        seconds: median time from opening an answer to its grade.
+        gold_right, gold_total: levels equal to those known to be right.
+    """
+
+    name: str
+    done: int
+    skipped: int
+    seconds: float | None
+    gold_right: int = 0
+    gold_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a queue is.
+
+    Attributes:
+        complete: answers with all the grades they need.
+        waiting: answers that are not there yet.
+        wanted: grades in all.
+        graders: by grades given, the most first.
+    """
+
+    items: int
+    complete: int
+    waiting: int
+    grades: int
+    wanted: int
+    graders: Sequence[Grader]
+
+
+def queue_progress(*, actor: Actor, queue: AnnotationQueue) -> Progress:
+    """Return a queue's progress, in three queries."""
+    actor.require("evaluation.read")
+    items = AnnotationItem.objects.visible_to(actor).filter(queue=queue)
+    totals = items.annotate(
+        grades=Count("assignments", filter=Q(assignments__state=AssignmentState.DONE))
+    ).aggregate(
+        items=Count("pk"),
+        complete=Count("pk", filter=Q(grades__gte=queue.reviews)),
+        waiting=Count("pk", filter=~Q(trial__state__in=(TrialState.DONE, TrialState.FAILED))),
+    )
+    given = Assignment.objects.visible_to(actor).filter(item__queue=queue)
+    given = given.exclude(state=AssignmentState.OPEN)
+    times: dict[int, list[float]] = {}
+    done: dict[int, int] = {}
+    skipped: dict[int, int] = {}
+    names: dict[int, str] = {}
+    for user, name, state, began, ended in given.values_list(
+        "user_id", "user__email", "state", "created_at", "finished_at"
+    ):
+        names[user] = name
+        if state == AssignmentState.DONE:
+            done[user] = done.get(user, 0) + 1
+            if ended is not None:
+                times.setdefault(user, []).append((ended - began).total_seconds())
+        else:
+            skipped[user] = skipped.get(user, 0) + 1
+    right, total = _gold(actor, queue)
+    graders = [
+        Grader(
+            name, done.get(user, 0), skipped.get(user, 0),
+            statistics.median(times[user]) if user in times else None,
+            right.get(user, 0), total.get(user, 0),
+        )
+        for user, name in names.items()
+    ]  # fmt: skip
+    graders.sort(key=lambda one: (-one.done, one.name))
+    return Progress(
+        totals["items"],
+        totals["complete"],
+        totals["waiting"],
+        sum(done.values()),
+        totals["items"] * queue.reviews,
+        graders,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One answer to grade. It names neither model nor arm nor judge, and no grade of others.
+
+    Attributes:
+        criteria: each with the level that this person gave before undoing it, None for none.
+        left: answers that this person may still grade, this one among them.
+        can_undo: this person has decided about one already.
+    """
+
+    assignment: Assignment
+    record: Record
+    answer: str
+    criteria: Sequence[tuple[Criterion, int | None]]
+    left: int
+    done: int
+    can_undo: bool
+
+
+def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
+    """Return what a person sees who grades. Raises Missing: it is another's."""
+    rows = Assignment.objects.visible_to(actor).filter(user_id=_person(actor))
+    row: Assignment | None = (
+        rows.select_related("item__queue", "item__trial__content").filter(pk=assignment.pk).first()
+    )
+    if row is None:
+        raise Missing("assignment")
+    queue = row.item.queue
+    trial: Trial = row.item.trial
+    version = RubricVersion.objects.select_related("rubric").get(pk=queue.rubric_version_id)
+    before = dict(Score.objects.filter(assignment=row).order_by("pk").values_list("name", "level"))
+    mine = rows.filter(item__queue=queue).exclude(state=AssignmentState.OPEN)
+    decided = mine.aggregate(n=Count("pk"), done=Count("pk", filter=Q(state=AssignmentState.DONE)))
+    return Sheet(
+        row,
+        from_values(trial.content.data),
+        trial.answer,
+        [(c, _whole(before.get(c.name))) for c in rubric_value(version).criteria],
+        _left(actor, queue),
+        decided["done"],
+        bool(decided["n"]),
+    )
+
+
+def assignment_get(*, actor: Actor, pk: int) -> Assignment:
+    """Return one of the actor's own assignments. Raises Missing."""
+    actor.require("evaluation.read")
+    rows = Assignment.objects.visible_to(actor).select_related("item__queue")
+    found: Assignment | None = rows.filter(pk=pk, user_id=_person(actor)).first()
+    if found is None:
+        raise Missing("assignment")
+    return found
+
+
+def grader_choices(*, actor: Actor) -> list[tuple[int, str]]:
+    """Return the members who may grade: id and address."""
+    actor.require("evaluation.read")
+    rows = Membership.objects.visible_to(actor).exclude(role="viewer").select_related("user")
+    return [(row.user_id, row.user.email) for row in rows.order_by("user__email")]
+
+
+def _left(actor: Actor, queue: AnnotationQueue) -> int:
+    mine = Assignment.objects.filter(item__queue=queue, user_id=_person(actor))
+    items = AnnotationItem.objects.visible_to(actor).filter(queue=queue)
+    items = items.exclude(pk__in=mine.exclude(state=AssignmentState.OPEN).values("item"))
+    counted = items.exclude(trial__state=TrialState.FAILED).annotate(
+        grades=Count("assignments", filter=Q(assignments__state=AssignmentState.DONE))
+    )
+    return counted.filter(Q(grades__lt=queue.reviews) | ~Q(gold={})).count()
+
+
+def _gold(actor: Actor, queue: AnnotationQueue) -> tuple[dict[int, int], dict[int, int]]:
+    """Return per person how many levels of known answers are right, and how many they gave."""
+    right: dict[int, int] = {}
+    total: dict[int, int] = {}
+    given = Score.objects.visible_to(actor).filter(
+        assignment__item__queue=queue, assignment__state=AssignmentState.DONE
+    )
+    given = given.exclude(assignment__item__gold={}).order_by("pk")
+    last = {
+        (user, item, name): (level, gold)
+        for user, item, name, level, gold in given.values_list(
+            "user_id", "assignment__item_id", "name", "level", "assignment__item__gold"
+        )
+    }
+    for (user, _, name), (level, gold) in last.items():
+        if name in gold:
+            total[user] = total.get(user, 0) + 1
+            right[user] = right.get(user, 0) + (level == gold[name])
+    return right, total
+
+
+def _person(actor: Actor) -> int:
+    """Return who acts; 0, which nobody is, for what is no person."""
+    return actor.user_id or 0
+
+
+def _whole(level: float | None) -> int | None:
+    return None if level is None else int(level)

@@ -1,0 +1,198 @@
+"""What the REST API of annotation, rubrics and trust takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.datasets.rubric import LEVELS
+from apps.evaluations.api_shapes import EstimateOutput
+from apps.evaluations.judging import LEXICAL
+from apps.evaluations.models import AnnotationQueue, Rubric, RubricVersion
+from apps.evaluations.services.annotation import MAX_ITEMS, MAX_REVIEWS
+
+_BIGINT = 2**63 - 1
+
+
+class QueueInput(serializers.Serializer[Any]):
+    """A queue of answers to grade."""
+
+    name = serializers.CharField(max_length=120)
+    rubric_version = serializers.IntegerField(min_value=1, max_value=_BIGINT)
+    experiment = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Its answers; or name a version.")  # fmt: skip
+    version = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Of a dataset: the answers that stand in its rows.")  # fmt: skip
+    reviews = serializers.IntegerField(required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer.")  # fmt: skip
+    most = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_ITEMS)
+    disputed_first = serializers.BooleanField(required=False, default=False)
+    assignees = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=200, help_text="Ids of the members who grade; none: all who may.")  # fmt: skip
+    instructions = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)  # fmt: skip
+    judge = serializers.CharField(required=False, default=LEXICAL, max_length=120, help_text="Of a version's answers: a model, or `lexical`.")  # fmt: skip
+
+
+class QueueOutput(serializers.ModelSerializer[AnnotationQueue]):
+    """A queue with its totals."""
+
+    item_total = serializers.IntegerField()
+    grade_total = serializers.IntegerField()
+
+    class Meta:
+        model = AnnotationQueue
+        fields = (
+            "id", "name", "experiment", "rubric_version", "reviews", "assignees", "instructions", "item_total",
+            "grade_total", "created_at", "closed_at",
+        )  # fmt: skip
+
+
+class QueueStateInput(serializers.Serializer[Any]):
+    """What becomes of a queue."""
+
+    do = serializers.ChoiceField(choices=["close", "reopen"])
+
+
+class GraderOutput(serializers.Serializer[Any]):
+    """One person's work."""
+
+    name = serializers.CharField()
+    done = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    seconds = serializers.FloatField(allow_null=True, help_text="Median time of a grade.")
+    gold_right = serializers.IntegerField(help_text="Levels of known answers that are right.")
+    gold_total = serializers.IntegerField()
+
+
+class ProgressOutput(serializers.Serializer[Any]):
+    """How far a queue is."""
+
+    items = serializers.IntegerField()
+    complete = serializers.IntegerField()
+    waiting = serializers.IntegerField(help_text="Answers that are not there yet.")
+    grades = serializers.IntegerField()
+    wanted = serializers.IntegerField()
+    graders = GraderOutput(many=True)
+
+
+class LevelOutput(serializers.Serializer[Any]):
+    """A criterion to grade."""
+
+    name = serializers.CharField()
+    question = serializers.CharField()
+    anchors = serializers.ListField(child=serializers.CharField(), help_text="Levels 1 to 5.")
+
+
+class SheetOutput(serializers.Serializer[Any]):
+    """One answer to grade, blind: neither model nor judge nor other grades."""
+
+    assignment = serializers.IntegerField(source="assignment.pk")
+    question = serializers.CharField(source="record.question")
+    reference = serializers.CharField(source="record.answer")
+    sources = serializers.SerializerMethodField()
+    answer = serializers.CharField()
+    criteria = serializers.SerializerMethodField()
+    left = serializers.IntegerField()
+
+    def get_sources(self, sheet: Any) -> list[str]:
+        """Return the quotes of the row's sources."""
+        return [source.quote for source in sheet.record.sources]
+
+    def get_criteria(self, sheet: Any) -> list[dict[str, Any]]:
+        """Return what is graded."""
+        return [dict(LevelOutput(criterion).data) for criterion, _ in sheet.criteria]
+
+
+class TakenOutput(serializers.Serializer[Any]):
+    """The next answer to grade; null when nothing is left for this person."""
+
+    sheet = SheetOutput(allow_null=True)
+
+
+class GradeInput(serializers.Serializer[Any]):
+    """A decision about one answer."""
+
+    do = serializers.ChoiceField(choices=["grade", "skip", "gold"], help_text="gold: makes one's own grades of it the right ones.")  # fmt: skip
+    levels = serializers.DictField(child=serializers.IntegerField(min_value=1, max_value=LEVELS), required=False, default=dict, help_text="Criterion to level.")  # fmt: skip
+    note = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
+
+
+class AssignmentOutput(serializers.Serializer[Any]):
+    """An answer and what its person did with it."""
+
+    id = serializers.IntegerField(source="pk")
+    queue = serializers.IntegerField(source="item.queue_id")
+    state = serializers.ChoiceField(choices=["open", "done", "skipped"])
+
+
+class CriterionShape(serializers.Serializer[Any]):
+    """One thing that is graded."""
+
+    name = serializers.CharField(max_length=60, help_text="Letters, digits and _.")
+    question = serializers.CharField(max_length=500)
+    anchors = serializers.ListField(child=serializers.CharField(max_length=300), min_length=LEVELS, max_length=LEVELS, help_text="What levels 1 to 5 mean.")  # fmt: skip
+    weight = serializers.FloatField(required=False, default=1.0, min_value=0, max_value=100)
+    minimum = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=LEVELS)  # fmt: skip
+
+
+class RubricVersionOutput(serializers.ModelSerializer[RubricVersion]):
+    """A version of a rubric."""
+
+    criteria = CriterionShape(many=True)
+
+    class Meta:
+        model = RubricVersion
+        fields = ("id", "rubric", "number", "note", "criteria", "created_at")
+
+
+class RubricOutput(serializers.ModelSerializer[Rubric]):
+    """A rubric with its versions."""
+
+    versions = RubricVersionOutput(many=True)
+
+    class Meta:
+        model = Rubric
+        fields = ("id", "slug", "name", "versions", "created_at")
+
+
+class RubricInput(serializers.Serializer[Any]):
+    """A rubric to be made."""
+
+    name = serializers.CharField(max_length=120)
+    slug = serializers.SlugField(required=False, allow_blank=True, default="", max_length=40)
+    criteria = serializers.ListField(child=CriterionShape(), min_length=1, max_length=20)
+
+
+class RubricVersionInput(serializers.Serializer[Any]):
+    """The next version of a rubric."""
+
+    criteria = serializers.ListField(child=CriterionShape(), min_length=1, max_length=20)
+    note = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+
+
+class PeopleOutput(serializers.Serializer[Any]):
+    """How far people agree with each other."""
+
+    n = serializers.IntegerField(help_text="Answers that two or more have graded.")
+    alpha = EstimateOutput(allow_null=True, help_text="Krippendorff's, ordinal.")
+    cohen = serializers.FloatField(allow_null=True, help_text="Mean quadratic kappa of pairs.")
+    fleiss = serializers.FloatField(allow_null=True)
+    percent = serializers.FloatField(allow_null=True)
+
+
+class AgreementOutput(serializers.Serializer[Any]):
+    """One score of one judge, beside people."""
+
+    name = serializers.CharField()
+    author = serializers.CharField()
+    n = serializers.IntegerField(help_text="Answers that judge and people have graded.")
+    judge_human = EstimateOutput(allow_null=True, help_text="Quadratic kappa.")
+    percent = serializers.FloatField(allow_null=True)
+    people = PeopleOutput()
+    may_gate = serializers.SerializerMethodField()
+    reason = serializers.SerializerMethodField()
+
+    def get_may_gate(self, one: Any) -> bool:
+        """Return whether the score may stop a release."""
+        return bool(one.is_trusted())
+
+    def get_reason(self, one: Any) -> str:
+        """Return why, in a sentence."""
+        return str(one.told())

@@ -1,0 +1,195 @@
+"""Have an assistant answer a row as it answers people: the same modes, forms, helpers and limits, in a run of its own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import transaction
+
+from apps.collections.models import Collection
+from apps.conversations import tools as chat_tools
+from apps.conversations.answering import Answering, answering_of
+from apps.conversations.answers import shown_text
+from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.assistants import OF_MODE
+from apps.conversations.helpers import helper_tools
+from apps.conversations.models import AssistantVersion, Mode
+from apps.conversations.selectors import model_default, model_list
+from apps.evaluations.models import Trial
+from apps.evaluations.outcomes import run_outcome
+from apps.evaluations.scorers.base import Label
+from apps.evaluations.services import trial_answered, trial_wait
+from apps.evaluations.targets import AssistantTarget, target_read
+from apps.tools.guard import Guard
+from apps.tools.offer import offer_context
+from apps.tools.selectors import guard_for
+from jobs.context import JobContext
+from runs.actors import actor_facts
+from runs.models import CallPath, Run
+from runs.providers import loop_model, provider_for
+from runs.services import run_create, run_execute, run_stop
+from tenancy.actors import Actor
+from toolloop.events import RunFinished
+from toolloop.messages import UserMessage
+
+RUN_KIND = "evaluation"
+_OUT_OF_MONEY = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    run: Run
+    answering: Answering
+    guard: Guard
+    collections: list[int]
+
+
+async def assistant_answer(
+    ctx: JobContext, trial: Trial, *, actor: Actor, question: str, labels: Sequence[Label]
+) -> str:
+    """Have the trial's assistant answer; the run's end is the job's, and another job scores the answer.
+
+    Where the money is used up the trial waits, and its experiment is paused.
+
+    Returns:
+        How the run ended, "" when there was nothing to do; ``parked`` ones are stopped.
+    """
+    ready = await ctx.in_db(_prepare, ctx, trial, actor, question)
+    way = ready.answering
+    tenant = trial.experiment.tenant
+
+    def close(run: Run, finished: RunFinished) -> None:
+        if finished.limit == _OUT_OF_MONEY:
+            trial_wait(trial, finished.error_message or "A budget is used up. Raise it to go on.")
+            return
+        text = shown_text(run.answer, way.output is not None)
+        trial_answered(trial, run_outcome(run, labels, shown=text), is_next_job=True)
+
+    finished = await run_execute(
+        ctx,
+        ready.run,
+        toolset=way.toolset,
+        provider=way.provider,
+        system=way.system,
+        history=way.history,
+        limits=way.limits,
+        options=way.options,
+        output=way.output,
+        context={
+            **offer_context(
+                tenant=tenant,
+                run=ready.run,
+                guard=ready.guard,
+                collections=ready.collections,
+                in_db=ctx.in_db,
+            ),
+            chat_tools.SCOPE: chat_tools.Scope(
+                tenant,
+                None,
+                ready.run,
+                ctx.in_db,
+                ready.guard,
+                frozenset(ready.collections),
+                way.searching,
+            ),
+        },
+        before_finish=close,
+    )
+    if finished is not None and finished.status == "parked":
+        await ctx.in_db(lambda: run_stop(tenant=tenant, actor=actor, run=ready.run))
+    return "" if finished is None else finished.status
+
+
+def version_answering(
+    target: AssistantTarget, version: AssistantVersion | None
+) -> AssistantVersion | None:
+    """Return the version as an arm has it: what the target says takes the place of the version's own.
+
+    It is never saved. Options that another mode does not have are left out.
+    """
+    if target.prompt is None and target.mode is None:
+        return version
+    made = AssistantVersion(mode=Mode.TOOLS) if version is None else copy.copy(version)
+    if target.prompt is not None:
+        made.prompt = target.prompt
+    if target.mode is not None:
+        made.mode = target.mode
+        made.options = {k: v for k, v in made.options.items() if k in OF_MODE[target.mode]}
+    return made
+
+
+def _prepare(ctx: JobContext, trial: Trial, actor: Actor, question: str) -> _Ready:
+    tenant = trial.experiment.tenant
+    target = target_read(trial.arm.target)
+    if not isinstance(target, AssistantTarget):
+        raise TypeError(f"{type(target).__name__} is not answered by an assistant")
+    stored: AssistantVersion | None = None
+    if target.version is not None:
+        stored = AssistantVersion.objects.visible_to(actor).get(pk=target.version)
+    version = version_answering(target, stored)
+    collections = _collections(actor, target, stored)
+    model = target.model or ("" if version is None else version.model)
+    model = model or model_default(model_list(tenant))
+    guard = guard_for(
+        actor=actor,
+        scope={c.pk: c.name for c in collections},
+        tools=None if version is None or stored is None else version_tools(version),
+    )
+    run = trial.run or _run_create(ctx, trial, actor, model, stored)
+    provider = provider_for(tenant, model)
+    profile = loop_model(provider, model)[1]
+    offered: Callable[[], Any] = lambda: answering.toolset  # noqa: E731 - made just below
+    answering = answering_of(
+        version,
+        run=run,
+        model=model,
+        provider=provider,
+        guard=guard,
+        history=[UserMessage(question)],
+        collections=collections,
+        native=profile is not None and profile.deferred_tools,
+        loaded=tuple,
+        beside=[] if stored is None else helper_tools(stored, offered),
+    )
+    if target.k is not None:
+        answering = replace(answering, searching=replace(answering.searching, top_k=target.k))
+    return _Ready(run, answering, guard, [c.pk for c in collections])
+
+
+def _collections(
+    actor: Actor, target: AssistantTarget, version: AssistantVersion | None
+) -> list[Collection]:
+    only = None if target.collections is None else frozenset(target.collections)
+    if only is None and version is not None:
+        only = version_collections(version)
+    rows = Collection.objects.visible_to(actor).select_related("space").order_by("name")
+    return list(rows if only is None else rows.filter(pk__in=only))
+
+
+def _run_create(
+    ctx: JobContext, trial: Trial, actor: Actor, model: str, version: AssistantVersion | None
+) -> Run:
+    facts = {
+        "actor": actor_facts(actor),
+        "path": CallPath.JOB,
+        "experiment": trial.experiment_id,
+        "budget_job": trial.experiment.budget_job,
+        "assistant": None if version is None else version.assistant_id,
+    }
+    with transaction.atomic():
+        ctx.hold()
+        run = run_create(
+            tenant=trial.experiment.tenant,
+            actor=actor,
+            kind=RUN_KIND,
+            model=model,
+            request={name: value for name, value in facts.items() if value is not None},
+        )
+        Run.objects.filter(pk=run.pk).update(job_id=ctx.job_id)
+        run.job_id = ctx.job_id
+        Trial.objects.filter(pk=trial.pk).update(run=run)
+        trial.run = run
+    return run

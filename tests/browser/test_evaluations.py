@@ -1,0 +1,124 @@
+"""People grade answers with the keyboard alone, and the page of trust shows what that means for the judge.
+
+With SCREENSHOT_FOLDER=<folder> each page is also kept as a picture there, light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from playwright.sync_api import expect
+
+from apps.evaluations import services
+from apps.evaluations.models import Experiment, Preference, Score, Trial
+from apps.evaluations.services import queue_create, rubric_seed, sampling_rule_create
+from tenancy.scope import tenant_scope
+from tests.browser.portal import Portal
+from tests.browser.test_datasets import picture
+from tests.cast import Cast
+from tests.evaluations.support import make_compared
+
+ROWS = 24
+
+
+def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> None:
+    page = portal.page
+    portal.open("evaluations/annotation/")
+    expect(page.get_by_text("A dataset comes first")).to_be_visible()
+    portal.open("evaluations/live/")
+    expect(page.get_by_text("No live answer is scored")).to_be_visible()
+    picture(portal, "live-empty")
+    a, b = make_compared(cast, rows=ROWS)
+    with tenant_scope(cast.tenant.pk):
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
+        queue = queue_create(
+            **who, name="Answers of October", rubric_version=rubric_seed(**who),
+            experiment=Experiment.objects.get(pk=a.experiment_id), reviews=2, most=48,
+            instructions="Grade what the answer says, not how long it is.",
+        )  # fmt: skip
+    portal.open(f"evaluations/annotation/{queue.pk}/")
+    expect(page.get_by_text("Nobody has graded yet")).to_be_visible()
+    picture(portal, "queue-empty")
+    page.get_by_role("link", name="Grade the first answer").click()
+    expect(page.get_by_text("48 left")).to_be_visible()
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Grade every criterion")
+    for key in "45454":
+        page.keyboard.press(key)
+    picture(portal, "annotate")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("47 left")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("48 left")).to_be_visible()
+    expect(page.locator("input:checked")).to_have_count(6)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("47 left")).to_be_visible()
+    page.keyboard.press("s")
+    expect(page.get_by_text("46 left")).to_be_visible()
+    grade_like_the_judge(cast, queue)
+    portal.open(f"evaluations/annotation/{queue.pk}/")
+    picture(portal, "queue")
+    page.get_by_role("link", name="Agreement").click()
+    expect(page.get_by_text("May gate").first).to_be_visible()
+    expect(page.get_by_text("Advisory").first).to_be_visible()
+    picture(portal, "trust")
+    portal.open(f"evaluations/compare/?a={a.pk}&b={b.pk}")
+    expect(page.get_by_role("link", name="advisory").first).to_be_visible()
+    picture(portal, "compare")
+    pairs_make(cast, a, b)
+    portal.open(f"evaluations/{a.experiment_id}/")
+    expect(page.get_by_text("verdicts followed the order")).to_be_visible()
+    picture(portal, "experiment")
+    for name, path in (
+        ("new", "new/"), ("queue-new", "annotation/new/"), ("rubrics", "rubrics/"), ("rubric-new", "rubrics/new/"),
+        ("list", ""), ("queues", "annotation/"),
+    ):  # fmt: skip
+        portal.open(f"evaluations/{path}")
+        picture(portal, name)
+    with tenant_scope(cast.tenant.pk):
+        rule = sampling_rule_create(
+            **who,
+            name="Five percent",
+            rate=0.05,
+            scorers=[{"kind": "faithfulness"}],
+            budget_usd=Decimal(5),
+        )
+    portal.open(f"evaluations/live/{rule.pk}/")
+    expect(page.get_by_text("Nothing scored yet")).to_be_visible()
+    picture(portal, "live-rule")
+
+
+def grade_like_the_judge(cast: Cast, queue: Any) -> None:
+    """Two people agree with the judge, but for two scores."""
+    with tenant_scope(cast.tenant.pk):
+        judged: dict[int, dict[str, int]] = {}
+        for trial, name, level in Score.objects.filter(author_kind="judge").values_list(
+            "trial_id", "name", "level"
+        ):
+            judged.setdefault(trial, {})[name] = round(level)
+        for place, role in enumerate(("admin", "owner")):
+            who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor(role)}
+            while (taken := services.assignment_take(**who, queue=queue)) is not None:
+                levels = dict(judged[taken.item.trial_id])
+                levels["clarity"] = 1 + (taken.item.position * 7 + place) % 5
+                levels["reasoning"] = max(1, levels["reasoning"] - (taken.item.position % 3 == 0))
+                services.assignment_grade(**who, assignment=taken, levels=levels)
+
+
+def pairs_make(cast: Cast, a: Any, b: Any) -> None:
+    """A judge preferred B mostly, and followed the order now and then."""
+    with tenant_scope(cast.tenant.pk):
+        Experiment.objects.filter(pk=a.experiment_id).update(
+            scorers=[{"kind": "pairwise", "options": {"models": ["openai/judge"]}}]
+        )
+        first = Trial.objects.filter(arm=a).order_by("position")
+        second = Trial.objects.filter(arm=b).order_by("position")
+        Preference.objects.bulk_create(
+            Preference(
+                tenant=cast.tenant, experiment_id=a.experiment_id, a=x, b=y, author="judge:pairwise@1:openai/judge",
+                better="tie" if n % 6 == 0 else "a" if n % 4 == 0 else "b", is_flip=n % 6 == 0, reason="B names the heading.",
+            )
+            for n, (x, y) in enumerate(zip(first, second, strict=True))
+        )  # fmt: skip
