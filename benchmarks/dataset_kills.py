@@ -22,7 +22,8 @@ from _common import write_result
 from _stack import database, load
 
 NAME = "fake-think30-kills"
-PRICE, ROW_USD = Decimal("0.003"), Decimal("0.05")
+PRICE, ROW_USD = Decimal("0.003"), Decimal("0.5")
+# Less than one call may cost at most (4,000 tokens of output) would make the loop ask for a short answer instead.
 CONCURRENCY = 12
 
 
@@ -74,7 +75,7 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
         ModelEntry.objects.create(
             tenant=cast.tenant, name=f"compatible/{NAME}", prices=[{"input": 10.0, "output": 100.0}]
         )
-        budget = PRICE * calls / 2
+        budget = PRICE * calls / 2 + 40 * ROW_USD
         job = start(
             cast, library.collection, model=f"compatible/{NAME}", rows=rows, types={"factual": 1},
             concurrency=CONCURRENCY, row_usd=float(ROW_USD), budget=str(budget),
