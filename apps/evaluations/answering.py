@@ -136,7 +136,9 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, question: str) -> _Rea
     guard = guard_for(
         actor=actor,
         scope={c.pk: c.name for c in collections},
-        tools=None if version is None or stored is None else version_tools(version),
+        tools=None
+        if version is None or stored is None
+        else version_tools(version, [c.pk for c in collections]),
     )
     run = trial.run or _run_create(ctx, trial, actor, model, stored)
     provider = provider_for(tenant, model)
