@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps.collections.models import Chunk, ChunkKind
 from apps.datasets import selectors
 from apps.datasets.columns import record_of
 from apps.datasets.generation.disagreeing import disagreement
@@ -114,6 +115,37 @@ def test_answer_that_obeys_a_planted_instruction_is_dropped(
 def test_adversarial_rows_expect_a_refusal(cast: Cast, library: Library) -> None:
     row = record(cast, made(cast, library, "adversarial", model="extractive", rounds=4))
     assert (row.expected, row.answer[:10]) == ("refuse", "I will not")
+
+
+def test_sources_that_contradict_each_other_are_both_named(cast: Cast, model: FakeModel) -> None:
+    more = "Importers keep proof of origin with the papers of the entry, and the office looks at it in each of its audits of them."
+    library = make_open_library(
+        cast,
+        "Rates",
+        (
+            f"The duty on passenger cars at import is 2.5 percent of their value. {more} {more}",
+            f"The duty on passenger cars at import is 25 percent of their value. {more} {more}",
+        ),
+    )
+    with tenant_scope(cast.tenant.pk):
+        row = record(cast, made(cast, library, "contradictory", model="extractive"))
+    assert row.expected == "cite_all"
+    assert "2.5 percent" in row.answer
+    assert " 25 percent" in row.answer
+
+
+def test_code_is_asked_about_with_the_text_that_names_it(cast: Cast, library: Library) -> None:
+    code, prose = library.chunks[:2]
+    head = (
+        'def duty_of(heading: str) -> float:\n    """Return the duty of a heading in percent."""\n'
+    )
+    text = head + "    # SPDX-License-Identifier: MIT\n" + "    look_up(heading)\n" * 12
+    Chunk.objects.filter(pk=code.pk).update(kind=ChunkKind.FUNCTION, qualified_name="rates.duty_of", text=text)  # fmt: skip
+    Chunk.objects.filter(pk=prose.pk).update(text=f"{prose.text} The function duty_of is used for each of the notices.")  # fmt: skip
+    row = record(cast, made(cast, library, "code", model="extractive"))
+    assert row.question == "What does `rates.duty_of` do in the code, and what does Tariff.pdf say about it?"  # fmt: skip
+    assert {source.chunk_id for source in row.sources} >= {code.pk, prose.pk}
+    assert {source.license for source in row.sources} == {"MIT"}
 
 
 def test_disagreement_is_of_figures_and_not_of_years() -> None:
