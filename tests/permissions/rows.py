@@ -878,6 +878,8 @@ API: tuple[Row, ...] = (
     Row("api:tool-limits-list", "POST", "tool.manage", data=_send(kind="tenant", period="day", calls=5), ok=201),
     Row("api:tool-limits-detail", "GET", "tool.manage", LIMIT),
     Row("api:tool-limits-detail", "DELETE", "tool.manage", LIMIT, ok=204),
+    Row("api:webhooks-list", action="webhook.manage"),
+    Row("api:webhooks-list", "POST", "webhook.manage", data=_send(url="https://example.org/hook", events=["run.finished"]), ok=201),
     Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),
     Row("api:webhooks-detail", "PATCH", "webhook.manage", WEBHOOK, data=_send(is_enabled=False)),
     Row("api:webhooks-detail", "DELETE", "webhook.manage", WEBHOOK, ok=204),
