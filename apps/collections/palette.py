@@ -36,7 +36,7 @@ def documents(tenant: Tenant, actor: Actor, query: str) -> Group:
         return Group("Documents")
     rows = (
         Document.objects.visible_to(actor)
-        .filter(name__icontains=query)
+        .filter(name__icontains=query, collection__owner=None)
         .select_related("collection")
         .order_by("-created_at")
     )

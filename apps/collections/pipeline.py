@@ -354,12 +354,13 @@ def _open(row: Document, collection: Collection, began: float) -> None:
     code_follow(row, collection)
     prune_later(row, collection)
     indexes_consider(collection)
-    webhook_emit(
-        tenant_id=row.tenant_id,
-        event=Event.INGESTION_FINISHED,
-        object_key=f"document:{row.pk}",
-        data={"document": row.pk, "collection": row.collection_id, "chunks": row.chunk_count},
-    )
+    if collection.owner_id is None:  # of a private file nobody else is told
+        webhook_emit(
+            tenant_id=row.tenant_id,
+            event=Event.INGESTION_FINISHED,
+            object_key=f"document:{row.pk}",
+            data={"document": row.pk, "collection": row.collection_id, "chunks": row.chunk_count},
+        )
 
 
 def _ledger_mismatch(document: Document, ledger: Ledger) -> DomainError:

@@ -46,7 +46,8 @@ def document_ingest_ended(ended: Job) -> None:
         finished_at=timezone.now(),
         updated_at=timezone.now(),
     )
-    if ended_now and not is_cancelled:
+    is_private = Document.objects.filter(pk=pk, collection__owner__isnull=False).exists()
+    if ended_now and not is_cancelled and not is_private:
         webhook_emit(
             tenant_id=ended.tenant_id,
             event=Event.INGESTION_FAILED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +13,8 @@ from apps.conversations import tools
 from apps.conversations.answers import CITING, form_of
 from apps.conversations.assistant_selectors import version_options
 from apps.conversations.assistants import Options
+from apps.conversations.attached_tool import read_attached_files
+from apps.conversations.attachments import Given
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.tool_results import Searching
 from apps.tools.guard import Guard
@@ -22,7 +24,7 @@ from runs.models import Run
 from runs.providers import is_extractive, provider_wrapped
 from toolloop.limits import Limits
 from toolloop.messages import Message
-from toolloop.modes import PlannedProvider, QuickProvider, plan_tool
+from toolloop.modes import AttachedProvider, PlannedProvider, QuickProvider, plan_tool
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, Toolset
@@ -63,6 +65,7 @@ def answering_of(
     loaded: Callable[[], Any],
     beside: Sequence[Tool] = (),
     is_text: bool = False,
+    given: Given = Given(),  # noqa: B008 - frozen
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
@@ -74,6 +77,7 @@ def answering_of(
         native, loaded: see ``run_toolset``.
         beside: tools that ask other assistants; not for modes with tools of their own.
         is_text: no form, whatever the version has: another assistant reads it.
+        given: the files that were attached to the conversation.
 
     Raises:
         Conflict: ``programs_not_allowed``, the version answers with programs, which this person may not run.
@@ -83,19 +87,20 @@ def answering_of(
     no_model = is_extractive(model)
     form = None if no_model or is_text else form_of(version)
     planning = [plan_tool(options.max_steps)] if mode == Mode.PLANNED else []
+    reading = [read_attached_files] if given.rows else []
     if mode == Mode.QUICK:
         toolset = tools.TOOLSET.filtered(lambda tool: tool.name == tools.SEARCH)
-        toolset = guard.toolset(toolset, tools.BUNDLE)
+        toolset = Toolset([*guard.toolset(toolset, tools.BUNDLE), *reading])
         provider = provider_wrapped(
             provider, lambda inner: QuickProvider(inner, no_model=no_model, output=form)
         )
     elif mode == Mode.CODE and not no_model:
-        toolset = code_toolset(guard, run)
+        toolset = code_toolset(guard, run, theirs=reading)
     else:
         toolset = run_toolset(
             guard,
             run,
-            theirs=[*planning, *beside],
+            theirs=[*planning, *reading, *beside],
             native=native,
             loaded=loaded,
             brought=lambda: collection_tools(
@@ -113,12 +118,18 @@ def answering_of(
                 output=form,
             ),
         )
+    limits = _limits(mode, options)
+    if reading:  # around the mode, and its one turn on top of the mode's own
+        provider = provider_wrapped(provider, AttachedProvider)
+        limits = replace(limits, max_steps=limits.max_steps + 1, max_tool_calls=(limits.max_tool_calls or 0) + 1)  # fmt: skip
     return Answering(
         provider=provider,
-        system=_system(version, mode, collections, is_formed=form is not None),
+        system=_system(
+            version, mode, collections, is_formed=form is not None, has_files=bool(reading)
+        ),
         history=_remembered(history, options.memory_turns),
         toolset=toolset,
-        limits=_limits(mode, options),
+        limits=limits,
         options=options.model_options,
         output=form,
         searching=Searching(options.top_k, options.neighbours, options.search_filters),
@@ -131,6 +142,7 @@ def _system(
     collections: Sequence[Collection],
     *,
     is_formed: bool,
+    has_files: bool,
 ) -> str:
     """Return our rules, then those of the mode and the form, then the assistant's own prompt."""
     parts = []
@@ -142,7 +154,8 @@ def _system(
         parts.append(CITING)
     if version is not None and version.prompt.strip():
         parts.append(version.prompt.strip())
-    return tools.system_prompt((c.name for c in collections), "\n\n".join(parts))
+    names = (c.name for c in collections)
+    return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files)
 
 
 def _remembered(history: Sequence[Message], turns: int) -> Sequence[Message]:

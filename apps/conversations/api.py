@@ -142,6 +142,7 @@ class TurnsView(TenantAPIView):
             "client_id": values.get("client_id") or question_id(request),
             "model": values["model"],
             "assistant": values["assistant"],
+            "attachments": values["attachments"],
         }
         if values["when_busy"] == "refuse":
             asked = services.turn_submit(**question)

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.conversations.attachment_shapes import AttachmentOutput
 from apps.conversations.models import Message, Turn
 from apps.conversations.selectors import live_state
 from apps.conversations.services import MAX_TEXT
@@ -75,6 +76,10 @@ class TurnInput(serializers.Serializer[Any]):
         required=False, allow_null=True, allow_blank=True, max_length=60, default=None,
         help_text="Slug of who answers from now on, empty for the model alone; null or left out changes nothing.",
     )  # fmt: skip
+    attachments = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=20,
+        help_text="Ids of files that were attached to the conversation for this question.",
+    )  # fmt: skip
 
 
 class AskInput(TurnInput):
@@ -131,6 +136,7 @@ class TurnOutput(serializers.Serializer[Turn]):
     problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")  # fmt: skip
     unsupported = serializers.SerializerMethodField(help_text="Sentences of the answer that no source says: [start, end] in characters.")  # fmt: skip
     citations = CitationOutput(many=True)
+    attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
     removed_citations = serializers.IntegerField(
         source="removed_markers", help_text="Markers that named no retrieved passage."
     )

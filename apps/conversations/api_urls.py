@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api, around_api, assistant_api, branch_api, trace_api
+from apps.conversations import (
+    api,
+    around_api,
+    assistant_api,
+    attachment_api,
+    branch_api,
+    trace_api,
+)
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.responses_api import ResponsesView, ResponseView
@@ -12,6 +19,7 @@ from apps.conversations.openai.responses_api import ResponsesView, ResponseView
 _VERSIONS = "assistants/<int:pk>/versions"
 _ONE = "conversations/<int:pk>"
 _TURNS = f"{_ONE}/turns"
+_FILES = f"{_ONE}/attachments"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
     path(
@@ -52,6 +60,17 @@ urlpatterns = [
         f"{_TURNS}/<int:turn_pk>/feedback",
         around_api.TurnFeedbackView.as_view(),
         name="turns-feedback",
+    ),
+    path(_FILES, attachment_api.AttachmentsView.as_view(), name="attachments-list"),
+    path(
+        f"{_FILES}/<int:attachment_pk>",
+        attachment_api.AttachmentView.as_view(),
+        name="attachments-detail",
+    ),
+    path(
+        f"{_FILES}/<int:attachment_pk>/retry",
+        attachment_api.AttachmentRetryView.as_view(),
+        name="attachments-retry",
     ),
     path("feedback", around_api.FeedbackListView.as_view(), name="feedback-list"),
     path(f"{_ONE}/draft", around_api.DraftView.as_view(), name="conversations-draft"),

@@ -15,6 +15,7 @@ from apps.conversations.answers import (
     shown_text,
     value_of,
 )
+from apps.conversations.attachments import AttachmentView, attachment_view
 from apps.conversations.citations import (
     Cited,
     Passage,
@@ -23,7 +24,7 @@ from apps.conversations.citations import (
     answer_number,
     flagged,
 )
-from apps.conversations.models import Citation, Feedback, Message, Turn
+from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView, is_plan, plan_view
 from apps.conversations.rendering import Block, blocks_render
 from runs.argument_changes import Change
@@ -44,6 +45,7 @@ _TOOL_PHASES = {
     "search_documents": "Searching your documents",
     "search_documentation": "Searching your documents",
     "search_codebase": "Searching your code",
+    "read_attached_files": "Reading the attached files",
     "get_chunk": "Reading a passage",
     "get_linked_chunk": "Following a link",
     "list_documents": "Looking which documents there are",
@@ -119,6 +121,7 @@ class TurnView:
     """A question with its answer, as ``conversations/_turn.html`` needs it.
 
     Attributes:
+        attachments: the files that came with the question.
         cost_usd: what the answer has cost; None where no price is known.
         feedback: what the reader has said about the answer.
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
@@ -135,6 +138,7 @@ class TurnView:
     status: str
     model_label: str
     is_extractive: bool
+    attachments: list[AttachmentView] = field(default_factory=list)
     siblings: list[int] = field(default_factory=list)
     cost_usd: Decimal | None = None
     feedback: Feedback | None = None
@@ -340,6 +344,16 @@ def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> Turn
         phase=_PHASES["queued"],
         output=output,
     )
+
+
+def with_files(view: TurnView, rows: Iterable[Attachment]) -> TurnView:
+    """Add the files of a turn to what is shown of it; an answer that has not begun may wait for them."""
+    view.attachments = [attachment_view(row) for row in rows]
+    waiting = [file.name for file in view.attachments if file.state == "reading"]
+    if waiting and view.is_live and not view.seq:
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        view.phase = f"Waiting until {waiting[0]}{more} has been read"
+    return view
 
 
 def turn_view_live(

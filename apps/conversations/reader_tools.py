@@ -6,14 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from apps.collections.chunk_links import chunk_links
 from apps.collections.models import Chunk, Document
 from apps.collections.selectors import chunk_get
+from apps.conversations.attachments import ATTACHED
 from apps.conversations.tool_results import (
     SCOPE,
     Scope,
+    attached_now,
     chunk_number,
     collections_named,
+    is_attached,
     result_row,
     results_output,
     rights_now,
@@ -91,6 +96,8 @@ def _found(scope: Scope, chunk_id: str) -> tuple[Actor, Any, str]:
     except DomainError as error:
         raise ToolError(error.message) from error
     names = {c.pk: c.name for c in allowed}
+    if found.chunk.document_id in {row.document_id for row in attached_now(scope, actor)}:
+        return actor, found, ATTACHED
     if found.chunk.collection_id not in names:
         raise ToolError(f"c{number} is in no collection that this conversation searches.")
     return actor, found, names[found.chunk.collection_id]
@@ -146,7 +153,10 @@ def _documents(
     except DomainError as error:
         raise ToolError(error.message) from error
     chosen = collections_named(allowed, names)
-    rows = Document.objects.visible_to(actor).current().filter(collection__in=chosen)
+    given = attached_now(scope, actor) if is_attached(names) else []
+    attached = [row.document_id for row in given if row.document_id is not None]
+    rows = Document.objects.visible_to(actor).current()
+    rows = rows.filter(Q(collection__in=chosen) | Q(pk__in=attached))
     if name_contains.replace("\x00", ""):
         rows = rows.filter(path__icontains=name_contains.replace("\x00", ""))
     if document_type.replace("\x00", ""):
@@ -157,9 +167,9 @@ def _documents(
     listed = rows.order_by("collection_id", "path", "pk")[first : first + DOCUMENTS_PER_PAGE]
     told = [
         {
-            "path": d.path,
+            "path": d.path if d.collection_id in by_id else d.name,
             "title": d.title,
-            "collection": by_id[d.collection_id],
+            "collection": by_id.get(d.collection_id, ATTACHED),
             "type": d.document_type,
             "tags": d.tags,
             "dated": d.dated.isoformat() if d.dated else None,

@@ -15,6 +15,7 @@ from apps.conversations.answers import is_formed, shown_text
 from apps.conversations.branches import branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
 from apps.conversations.models import (
+    Attachment,
     Citation,
     Conversation,
     Feedback,
@@ -22,7 +23,12 @@ from apps.conversations.models import (
     QueuedQuestion,
     Turn,
 )
-from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live
+from apps.conversations.presentation import (
+    TurnView,
+    turn_view_ended,
+    turn_view_live,
+    with_files,
+)
 from basics.errors import Missing
 from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
@@ -108,6 +114,10 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
         .prefetch_related(
             Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk")),
             Prefetch("citations", queryset=Citation.objects.order_by("number")),
+            Prefetch(
+                "attachments",
+                queryset=Attachment.objects.select_related("document").order_by("pk"),
+            ),
             tool_calls_prefetch("run__tool_calls"),
             decided_prefetch("run__decisions"),
         )
@@ -125,6 +135,10 @@ def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
 
 def turn_view(turn: Turn) -> TurnView:
     """Return what a page shows of a turn of ``turn_list``."""
+    return with_files(_turn_view(turn), turn.attachments.all())
+
+
+def _turn_view(turn: Turn) -> TurnView:
     run = turn.run
     said = {message.author: message for message in turn.messages.all()}
     text = said[Message.Author.USER].text if Message.Author.USER in said else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -11,16 +12,25 @@ from apps.conversations import selectors, tools
 from apps.conversations.after_answer import conversation_title, queue_next
 from apps.conversations.answering import Answering, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
+from apps.conversations.attachments import (
+    Given,
+    attachments_of,
+    given_of,
+    problem_of,
+    state_of,
+)
 from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
 from apps.conversations.helpers import helper_tools
-from apps.conversations.models import Message, Turn
+from apps.conversations.models import Attachment, Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
+from apps.conversations.services.attachments import unreadable
 from apps.tools.guard import Guard
 from apps.tools.offer import offer_context
 from apps.tools.selectors import guard_for
-from jobs.context import JobContext
+from basics.errors import Invalid
+from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
@@ -29,14 +39,18 @@ from runs.providers import loop_model, provider_for
 from runs.services import run_abandon, run_execute
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
+from toolloop.media import Media
 from toolloop.messages import Message as LoopMessage
 from toolloop.messages import Turn as LoopTurn
 from toolloop.messages import UserMessage
+from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
 
 __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
 
 HISTORY_TURNS = 40
+READING_S = 2.0
+"""Seconds after which a question looks again whether its files have been read."""
 
 
 def turn_ended(ended: Job) -> None:
@@ -54,6 +68,7 @@ class _Prepared:
     guard: Guard
     collections: list[int]
     only: frozenset[int] | None
+    given: Given
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -71,6 +86,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         prepared.guard,
         prepared.only,
         way.searching,
+        prepared.given,
     )
     await run_execute(
         ctx,
@@ -106,7 +122,9 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     """Read everything a run needs in one go; None when there is nothing to do any more.
 
     Raises:
-        DomainError: the person has left, or the model has no key any more; the run fails with that reason.
+        JobPostponed: an attached file is still being read.
+        DomainError: the person has left, the model has no key any more, or a file that came with the question could not
+            be read; the run fails with that reason.
     """
     turn = (
         Turn.objects.select_related("conversation", "run", "tenant", "assistant_version")
@@ -116,6 +134,8 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     if turn is None or turn.run.status not in ACTIVE:
         return None
     run: Run = turn.run
+    branch = [*branch_before(turn, HISTORY_TURNS - 1), turn.pk]
+    files = _files_read(turn, branch)
     actor = actor_now(run)
     version = turn.assistant_version
     only = None if version is None else version_collections(version)
@@ -132,17 +152,19 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     )
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
+    given = given_of(files, profile or Profile())
     answering = answering_of(
         version,
         run=run,
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(turn),
+        history=history_of(turn, branch, given.media),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
         beside=[] if version is None else helper_tools(version, lambda: answering.toolset),
+        given=given,
     )
     return _Prepared(
         tenant=turn.tenant,
@@ -152,26 +174,44 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         guard=guard,
         collections=[c.pk for c in collections],
         only=only,
+        given=given,
     )
 
 
-def history_of(turn: Turn) -> list[LoopMessage]:
-    """Return the branch up to and with a turn's question: answers as they were written, markers included."""
+def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
+    """Return the files of a branch, all of which have been read or never will be. Raises JobPostponed, Invalid."""
+    files = attachments_of(branch, tenant_id=turn.tenant_id)
+    if any(state_of(row) == "reading" for row in files):
+        raise JobPostponed(READING_S)
+    for row in files:
+        if row.turn_id == turn.pk and (problem := problem_of(row)):
+            raise Invalid("attachment_unreadable", unreadable(row.name, problem))
+    return files
+
+
+def history_of(
+    turn: Turn, branch: Sequence[int], media: Mapping[int, tuple[Media, ...]]
+) -> list[LoopMessage]:
+    """Return the branch up to and with a turn's question: answers as they were written, markers included.
+
+    Args:
+        branch: ids of its turns.
+        media: what the model is shown beside questions, by turn.
+    """
     said = Message.objects.filter(
-        tenant_id=turn.tenant_id,
-        turn_id__in=[*branch_before(turn, HISTORY_TURNS - 1), turn.pk],
-        author=Message.Author.USER,
+        tenant_id=turn.tenant_id, turn_id__in=branch, author=Message.Author.USER
     )
     rows = said.order_by("turn__index").values_list(
         "text", "turn__run__model", "turn__run__answer", "turn_id"
     )
     history: list[LoopMessage] = []
     for text, model, answer, turn_id in rows:
+        question = UserMessage(text, parts=media.get(turn_id, ()))
         if turn_id == turn.pk:
-            history.append(UserMessage(text))
+            history.append(question)
         elif answer.strip():
             provider, bare = parse_model(model)
-            history += [UserMessage(text), LoopTurn(provider=provider, model=bare, text=answer)]
+            history += [question, LoopTurn(provider=provider, model=bare, text=answer)]
     return history
 
 

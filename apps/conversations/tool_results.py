@@ -10,7 +10,8 @@ from typing import Any
 from apps.collections.models import Chunk, Collection
 from apps.collections.search import SearchHit
 from apps.conversations import selectors
-from apps.conversations.models import Conversation
+from apps.conversations.attachments import ATTACHED, Given
+from apps.conversations.models import Attachment, Conversation
 from apps.tools.guard import Guard
 from runs.actors import actor_now
 from runs.models import Run
@@ -41,7 +42,8 @@ class Searching:
 class Scope:
     """What the tools of one run work on; ``in_db`` runs a function on the worker's database threads.
 
-    ``conversation`` is None for calls outside of one. ``only`` are the collections they are about, None for all.
+    ``conversation`` is None for calls outside of one. ``only`` are the collections they are about, None for all. The files
+    ``given`` with the conversation's questions are searched as well.
     """
 
     tenant: Tenant
@@ -51,6 +53,21 @@ class Scope:
     guard: Guard
     only: frozenset[int] | None = None
     searching: Searching = Searching()
+    given: Given = Given()  # noqa: RUF009 - frozen
+
+
+def attached_now(scope: Scope, actor: Actor) -> list[Attachment]:
+    """Return those files of the run that its person may read at this moment."""
+    if not scope.given.rows:
+        return []
+    there = Attachment.objects.visible_to(actor).filter(pk__in=[row.pk for row in scope.given.rows])
+    pks = set(there.values_list("pk", flat=True))
+    return [row for row in scope.given.rows if row.pk in pks]
+
+
+def is_attached(names: Sequence[str]) -> bool:
+    """Tell whether a call that names these collections is about the attached files too."""
+    return not names or ATTACHED.casefold() in {name.strip().casefold() for name in names}
 
 
 def rights_now(scope: Scope) -> tuple[Actor, list[Collection]]:
@@ -66,6 +83,7 @@ def collections_named(allowed: list[Collection], names: Sequence[str]) -> list[C
     """Return the collections of these names, all without a name. Raises ToolError that lists those there are."""
     if not names:
         return allowed
+    names = [name for name in names if name.strip().casefold() != ATTACHED.casefold()]
     by_name = {c.name.casefold(): c for c in allowed}
     unknown = [name for name in names if name.strip().casefold() not in by_name]
     if unknown:

@@ -4,18 +4,38 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import around_views, branch_views, share_views, trace_views, views
+from apps.conversations import (
+    around_views,
+    attachment_views,
+    branch_views,
+    share_views,
+    trace_views,
+    views,
+)
 
 app_name = "conversations"
 urlpatterns = [
     path("", views.home, name="home"),
     path("new/", views.create, name="create"),
+    path("attachments/", attachment_views.begin, name="attachment-begin"),
     path("all/", around_views.index, name="list"),
     path("recent/", around_views.recent, name="recent"),
     path("settings/", around_views.rules, name="settings"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("tools/", views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
+    path("<int:pk>/attachments/", attachment_views.add, name="attachment-add"),
+    path("<int:pk>/attachments/<int:attachment_pk>/", attachment_views.chip, name="attachment"),
+    path(
+        "<int:pk>/attachments/<int:attachment_pk>/remove/",
+        attachment_views.remove,
+        name="attachment-remove",
+    ),
+    path(
+        "<int:pk>/attachments/<int:attachment_pk>/retry/",
+        attachment_views.retry,
+        name="attachment-retry",
+    ),
     path("<int:pk>/draft/", around_views.draft, name="draft"),
     path("<int:pk>/queue/", around_views.queue, name="queue"),
     path("<int:pk>/queue/ask/", around_views.queue_ask, name="queue-ask"),

@@ -16,9 +16,10 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from apps.conversations import selectors, services
 from apps.conversations.assistant_selectors import assistant_choices
+from apps.conversations.attachments import attachment_view, attachments_unsent
 from apps.conversations.frames import Target, answer_frames
-from apps.conversations.models import Assistant, Conversation, Turn
-from apps.conversations.presentation import turn_view_new
+from apps.conversations.models import Assistant, Attachment, Conversation, Turn
+from apps.conversations.presentation import turn_view_new, with_files
 from apps.conversations.starters import starters_made
 from apps.conversations.tools_offered import tool_lines
 from basics.errors import Invalid, Missing
@@ -28,6 +29,7 @@ from runs.providers import EXTRACTIVE
 from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from toolloop.providers.registry import ModelInfo
 from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
 
@@ -51,16 +53,19 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_POST
 @allowed("conversation.write")
 def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Start a conversation with its first question, and go to its page."""
+    """Start a conversation with its first question, and go to its page; ``conversation`` has begun with files."""
+    begun = ids_read(request, "conversation")
     turn = services.conversation_ask(
         tenant=request.tenant,
         actor=request.actor,
         text=request.POST.get("text", ""),
         client_id=client_id_read(request),
-        collections=_collections(request),
+        collections=collections_read(request),
         model=request.POST.get("model", ""),
         assistant=request.POST.get("assistant", ""),
         tools_off=_tools_off(request),
+        begun=begun[0] if begun else None,
+        attachments=ids_read(request, "attachments"),
     )
     url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
     return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
@@ -94,6 +99,7 @@ def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
         text=request.POST.get("text", ""),
         client_id=client_id_read(request),
         model=request.POST.get("model", ""),
+        attachments=ids_read(request, "attachments"),
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
@@ -232,7 +238,7 @@ def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         tenant=request.tenant,
         actor=request.actor,
         conversation=conversation,
-        collections=_collections(request),
+        collections=collections_read(request),
     )
     return render(request, "conversations/_scope_label.html", {"chosen": chosen})
 
@@ -276,7 +282,7 @@ def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
         "can_write": request.actor.can("conversation.write"),
     }
     if turn.asked is not None:
-        context["turn"] = turn_view_new(turn, turn.run, turn.asked)
+        context["turn"] = with_files(turn_view_new(turn, turn.run, turn.asked), turn.attached)
     else:
         conversation = Conversation(pk=turn.conversation_id, tenant=request.tenant)
         stored = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk)
@@ -312,6 +318,9 @@ def _composer(
     models = selectors.model_list(request.tenant)
     ids = [model.id for model in models]
     kept = conversation.model if conversation is not None else ""
+    answering = kept
+    if assistant is not None and assistant.published is not None:
+        answering = (pinned or assistant.published).model or selectors.model_default(models)
     chosen = []
     if conversation is not None and not conversation.searches_all:
         chosen = selectors.scope_pks(conversation)
@@ -319,18 +328,31 @@ def _composer(
         {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
         for c in selectors.scope_collections(actor=request.actor, conversation=None)
     ]
+    files: list[Attachment] = []
     if conversation is None:
         url = reverse("conversations:create", args=[request.tenant.slug])
+        attach_url = reverse("conversations:attachment-begin", args=[request.tenant.slug])
     else:
-        url = reverse("conversations:turn-create", args=[request.tenant.slug, conversation.pk])
+        where = [request.tenant.slug, conversation.pk]
+        url = reverse("conversations:turn-create", args=where)
+        attach_url = reverse("conversations:attachment-add", args=where)
+        files = attachments_unsent(actor=request.actor, conversation=conversation)
     return {
         "conversation": conversation,
         "assistant": assistant,
         "pinned": pinned,
         "models": [
-            {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE}
+            {
+                "id": m.id,
+                "label": m.label,
+                "is_extractive": m.provider == EXTRACTIVE,
+                "sees": _sees(m),
+            }
             for m in models
         ],
+        "sees": " ".join(_sees(m) for m in models if m.id == answering),
+        "files": [attachment_view(row) for row in files],
+        "attach_url": attach_url,
         "model": kept if kept in ids else selectors.model_default(models),
         "collections": collections,
         "chosen": _chosen(conversation, collections),
@@ -371,8 +393,22 @@ def _tools_off(request: HttpRequest) -> list[str]:
     return sorted({*request.POST.getlist("listed")} - {*request.POST.getlist("tools")})
 
 
-def _collections(request: HttpRequest) -> list[int]:
-    values = request.POST.getlist("collections")
+def collections_read(request: HttpRequest) -> list[int]:
+    """Return the ids of the chosen collections. Raises Invalid."""
+    return ids_read(request, "collections", "One of the chosen collections does not exist.")
+
+
+def ids_read(
+    request: HttpRequest, name: str, problem: str = "This does not exist. Reload the page."
+) -> list[int]:
+    """Return the ids in a form's field. Raises Invalid."""
+    values = [value for value in request.POST.getlist(name) if value]
     if any(not v.isascii() or not v.isdigit() or len(v) > 18 for v in values):
-        raise Invalid("unknown_collection", "One of the chosen collections does not exist.")
+        raise Invalid(f"unknown_{name.removesuffix('s')}", problem)
     return [int(v) for v in values]
+
+
+def _sees(model: ModelInfo) -> str:
+    """Return what a model can be shown, in words for the page's script."""
+    facts = {"image": model.profile.image_input, "scan": model.profile.pdf_input}
+    return " ".join(kind for kind, is_taken in facts.items() if is_taken)

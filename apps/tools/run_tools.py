@@ -71,8 +71,11 @@ def run_toolset(
     return toolset
 
 
-def code_toolset(guard: Guard, run: Run) -> Toolset:
+def code_toolset(guard: Guard, run: Run, *, theirs: Sequence[Tool] = ()) -> Toolset:
     """Return the toolset of a run whose model reaches its tools through programs alone.
+
+    Args:
+        theirs: tools of whoever asks, which are called directly.
 
     Raises:
         Conflict: ``programs_not_allowed``.
@@ -85,7 +88,7 @@ def code_toolset(guard: Guard, run: Run) -> Toolset:
             "This assistant answers with programs, and you may not run any. Ask an owner of the workspace to grant you the "
             f"group {CODE_MODE} under Tools, or choose another assistant.",
         )
-    return CodeToolset(shown, inner)
+    return CodeToolset([*shown, *theirs], inner)
 
 
 def _programs(guard: Guard, run: Run, tools: list[Tool]) -> list[Tool]:

@@ -38,6 +38,18 @@ class JobInterrupted(JobEnded):
     """This worker shuts down: the job goes back to the queue."""
 
 
+class JobPostponed(JobEnded):
+    """What the job needs is not there yet: it goes back to the queue and holds no worker meanwhile.
+
+    Args:
+        delay_s: seconds before it looks again.
+    """
+
+    def __init__(self, delay_s: float) -> None:
+        super().__init__(f"looks again in {delay_s:g} s")
+        self.delay_s = delay_s
+
+
 class JobContext:
     """Handed to a job's handler as its first argument.
 

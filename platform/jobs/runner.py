@@ -23,6 +23,7 @@ from jobs.context import (
     JobCancelled,
     JobContext,
     JobInterrupted,
+    JobPostponed,
     LeaseLost,
     failure_of,
 )
@@ -183,6 +184,12 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             job_end(row, JobStatus.SUCCEEDED)
         elif isinstance(error, JobInterrupted):
             job_requeue(row, count_attempt=False)
+        elif isinstance(error, JobPostponed):
+            # Somebody who wanted it stopped meanwhile need not wait until it looks again.
+            if row.cancel_requested_at is not None:
+                job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+            else:
+                job_requeue(row, delay_s=error.delay_s, count_attempt=False)
         elif isinstance(error, JobCancelled):
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif isinstance(error, DomainError):

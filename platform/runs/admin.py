@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from runs.call_export import calls_file
+from runs.call_log import PRIVATE, WITHHELD
 from runs.models import (
     ChunkRead,
     PendingDecision,
@@ -67,7 +68,8 @@ class RunAdmin(JournalAdmin):
 
     @admin.display(description="request")
     def request_as_shown(self, run: Run) -> str:
-        return _shown(run.request)
+        hidden = {"history"} if run.request.get(PRIVATE) else set()
+        return _shown({key: value for key, value in run.request.items() if key not in hidden})
 
 
 @admin.register(ToolCall)
@@ -91,13 +93,21 @@ class ToolCallAdmin(JournalAdmin):
     list_select_related = ("run",)
     search_fields = ("name", "call_id", "decision_why", "error_code", "=run__id", "=user_id")
     date_hierarchy = "started_at"
-    hidden_fields = frozenset({"arguments", "arguments_masked"})
-    readonly_fields = ("arguments_as_shown",)
+    hidden_fields = frozenset({"arguments", "arguments_masked", "content", "payload"})
+    readonly_fields = ("arguments_as_shown", "content_as_shown", "payload_as_shown")
     actions = ("export_csv", "export_jsonl")
 
     @admin.display(description="arguments")
     def arguments_as_shown(self, call: ToolCall) -> str:
         return _shown(call.arguments_shown)
+
+    @admin.display(description="content")
+    def content_as_shown(self, call: ToolCall) -> str:
+        return WITHHELD if call.run.request.get(PRIVATE) else call.content
+
+    @admin.display(description="payload")
+    def payload_as_shown(self, call: ToolCall) -> str:
+        return WITHHELD if call.run.request.get(PRIVATE) else _shown(call.payload)
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export_csv(self, request: HttpRequest, rows: QuerySet[ToolCall]) -> StreamingHttpResponse:

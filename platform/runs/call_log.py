@@ -18,6 +18,9 @@ from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
 from tenancy.actors import Actor
 from tenancy.models import User
 
+PRIVATE = "private"
+"""Key of ``Run.request``: what the run works on is its person's alone, and so are the results of its calls."""
+WITHHELD = "Not shown: this run worked on files that are its person's alone."
 SEARCHED = 4000
 """Characters of a result that a search looks at."""
 EXPORT_BATCH = 500
@@ -118,11 +121,11 @@ def calls_visible(actor: Actor) -> QuerySet[ToolCall]:
 
 def call_log(*, actor: Actor, choice: CallChoice = CallChoice()) -> QuerySet[ToolCall]:
     """Return the calls of a choice, the newest first, without results. Raises Denied."""
-    rows = _narrowed(calls_visible(actor), choice)
+    rows = _narrowed(actor, calls_visible(actor), choice)
     return rows.defer("content", "payload").order_by("-pk")
 
 
-def _narrowed(rows: QuerySet[ToolCall], choice: CallChoice) -> QuerySet[ToolCall]:
+def _narrowed(actor: Actor, rows: QuerySet[ToolCall], choice: CallChoice) -> QuerySet[ToolCall]:
     exact = {
         "user_id": choice.who,
         "name": choice.tool,
@@ -146,9 +149,16 @@ def _narrowed(rows: QuerySet[ToolCall], choice: CallChoice) -> QuerySet[ToolCall
             | Q(arguments_text__icontains=choice.text)
             | Q(decision_why__icontains=choice.text)
             | Q(error_code__icontains=choice.text)
-            | Q(result_text__icontains=choice.text)
+            | (_readable(actor) & Q(result_text__icontains=choice.text))
         )
     return rows
+
+
+def _readable(actor: Actor) -> Q:
+    """Return which calls' results an actor may read: of a private run (``PRIVATE``) its person alone."""
+    return Q(user_id=actor.user_id, user_id__isnull=False) | ~Q(
+        **{f"run__request__{PRIVATE}": True}
+    )
 
 
 def day_start(day: datetime.date) -> datetime.datetime:
@@ -157,10 +167,12 @@ def day_start(day: datetime.date) -> datetime.datetime:
 
 
 def call_get(*, actor: Actor, pk: int) -> ToolCall:
-    """Return one call with its run. Raises Denied, Missing."""
+    """Return one call with its run; of somebody else's private run, without the result. Raises Denied, Missing."""
     found: ToolCall | None = calls_visible(actor).select_related("run").filter(pk=pk).first()
     if found is None:
         raise Missing("tool call")
+    if found.run.request.get(PRIVATE) and found.user_id != actor.user_id:
+        found.content, found.payload = WITHHELD, None
     return found
 
 

@@ -82,7 +82,7 @@ class Media:
             raise MediaRefused(f"The file {name!r} is empty.")
         if len(content) > MAX_MEDIA_BYTES:
             raise MediaRefused(f"The file {name!r} is larger than {MAX_MEDIA_BYTES // 2**20} MB.")
-        found = _recognised(content)
+        found = media_type_of(content)
         said = media_type.partition(";")[0].strip().lower().replace("image/jpg", "image/jpeg")
         if not found:
             kinds = ", ".join((*_IMAGES, _PDF))
@@ -133,14 +133,14 @@ class Media:
             start = base64.b64decode(encoded[:64], validate=True)
         except (binascii.Error, ValueError):
             start = b""
-        if _recognised(start) != data["media_type"]:
+        if media_type_of(start) != data["media_type"]:
             raise MediaRefused(f"The stored file {data.get('name', '')!r} is damaged.")
         tokens = int(data.get("tokens", _IMAGE_TOKENS))
         return cls(data["media_type"], encoded, "", data.get("name", ""), tokens)
 
 
-def _recognised(content: bytes) -> str:
-    """Return the media type that the first bytes show, "" for none that can be sent."""
+def media_type_of(content: bytes) -> str:
+    """Return the media type that a file's first bytes show, "" for none that can be sent."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):

@@ -27,6 +27,7 @@ from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import ConversationShare, QueuedQuestion, Turn
 from apps.conversations.services import (
     assistant_create,
+    attachment_add,
     conversation_create,
     turn_stop,
     turn_submit,
@@ -128,6 +129,12 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             **who, conversation=conversation, text="The duty on lamps?", client_id=uuid.uuid4()
         )
 
+    def attached(content: str = text) -> int:
+        name = f"{uuid.uuid4().hex[:8]}.txt"
+        return attachment_add(
+            **who, conversation=answered.conversation, name=name, chunks=[content.encode()]
+        ).pk
+
     def assistant(name: str) -> int:
         return assistant_create(**who, name=name, spec=VersionSpec()).pk
 
@@ -197,6 +204,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
                 "documents": document(first, text).pk,
                 "conversations": answered.conversation_id,
                 "turn_pk": answered.pk,
+                "attachment_pk": attached(),
                 "runs": answered.run_id,
                 "webhooks": hook,
                 "assistants": assistant("Clerk"),
@@ -212,6 +220,12 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             "POST /api/v1/conversations/{id}/turns/{turn_pk}/retry": {
                 "conversations": stopped.conversation_id,
                 "turn_pk": stopped.pk,
+            },
+            "POST /api/v1/conversations/{id}/attachments/{attachment_pk}/retry": {
+                "attachment_pk": attached("")
+            },
+            "DELETE /api/v1/conversations/{id}/attachments/{attachment_pk}": {
+                "attachment_pk": attached()
             },
             "DELETE /api/v1/tool-sources/{id}": {
                 "tool-sources": _source(cast, "gone")["tool-sources"]

@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.conversations import selectors, services
-from apps.conversations.branches import Tree
+from apps.conversations.branches import Tree, branch_before
 from apps.conversations.models import Citation, Conversation, Message, Turn
-from apps.conversations.tasks import history_of
+from apps.conversations.tasks import HISTORY_TURNS, history_of
 from basics.errors import Conflict, Missing
 from runs.models import Run, RunStatus, UsageRecord
 from tenancy.scope import tenant_scope
@@ -76,10 +76,14 @@ def shown(cast: Cast, turn: Turn) -> list[str]:
     return [view.user_text for view in views]
 
 
+def _history(turn: Turn) -> Any:
+    return history_of(turn, [*branch_before(turn, HISTORY_TURNS - 1), turn.pk], {})
+
+
 def said(turn: Turn) -> list[str]:
     """Return what the model reads of the conversation."""
     with tenant_scope(turn.tenant_id):
-        read: Any = history_of(Turn.objects.get(pk=turn.pk))
+        read: Any = _history(Turn.objects.get(pk=turn.pk))
     return [message.text for message in read]
 
 

@@ -53,6 +53,7 @@ RUBRIC = {"pk": "evaluations.Rubric"}
 _CRITERION = {"name": "tone", "question": "Is it kind?", "anchors": ["a", "b", "c", "d", "e"]}
 TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
 QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
+ATTACHED = {"pk": "conversations.Conversation", "attachment_pk": "conversations.Attachment"}
 SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
 API_DECISION = {"pk": "runs.Run", "decision_pk": "runs.PendingDecision"}
@@ -291,6 +292,18 @@ def _tool_name(side: Side, role: str) -> str:
 
 def _uuid(side: Side, role: str) -> str:
     return str(uuid.uuid4())
+
+
+def _unread(side: Side, role: str) -> None:
+    """The attached file could not be read."""
+    attached, document = (
+        side.row("conversations.Attachment", role),
+        side.row("collections.Document", role),
+    )
+    attached.document, document.status = document, "failed"
+    with platform_scope():
+        document.save()
+        attached.save()
 
 
 def _status(status: str) -> Callable[[Side, str], None]:
@@ -833,6 +846,11 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:turn-continue", "POST", "conversation.write", TURN, data=_send(client_id=_uuid), before=_cut_short, ok=302),
     Row("conversations:turn-choose", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
     Row("conversations:turn-fork", "POST", "conversation.write", TURN, before=_turn(False, "completed"), ok=302),
+    Row("conversations:attachment-begin", "POST", "conversation.write", data=_send(file=_file)),
+    Row("conversations:attachment-add", "POST", "conversation.write", CONVERSATION, data=_send(file=_file)),
+    Row("conversations:attachment", "GET", "conversation.read", ATTACHED),
+    Row("conversations:attachment-remove", "POST", "conversation.write", ATTACHED, ok=302),
+    Row("conversations:attachment-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=302),
     Row("conversations:list", action="conversation.read"),
     Row("conversations:tools-new", action="conversation.read"),
     Row("conversations:tools", "GET", "conversation.read", CONVERSATION),
@@ -1032,6 +1050,11 @@ API: tuple[Row, ...] = (
     Row("api:conversations-search", action="conversation.read", data=_send(q="why")),
     Row("api:conversations-draft", "PUT", "conversation.write", CONVERSATION, data=_send(text="Wh"), ok=204, also=TALK),
     Row("api:conversations-export", "GET", "conversation.read", CONVERSATION),
+    Row("api:attachments-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:attachments-list", "POST", "conversation.write", CONVERSATION, data=_send(file=_file), ok=201, also=TALK),
+    Row("api:attachments-detail", "GET", "conversation.read", ATTACHED),
+    Row("api:attachments-detail", "DELETE", "conversation.write", ATTACHED, ok=204, also=TALK),
+    Row("api:attachments-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=202, also=TALK),
     Row("api:queue-list", "GET", "conversation.read", CONVERSATION),
     Row("api:turns-list", "POST", "conversation.write", CONVERSATION, data=_send(text="Why?", client_id=_uuid, when_busy="queue"), before=_turn(True, "running"), ok=202, also=TALK),
     Row("api:queue-detail", "PATCH", "conversation.write", QUEUED, data=_send(text="Why?"), also=TALK),

@@ -57,11 +57,26 @@ class EmbeddingSpaceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return is_operator(request)
 
 
+class _Shared:
+    """Leaves out what belongs to one person alone: files attached to conversations.
+
+    Attributes:
+        private: look-up of the person.
+    """
+
+    private = ""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]
+        return rows.filter(**{f"{self.private}__isnull": True})
+
+
 @admin.register(Collection)
-class CollectionAdmin(TenantScopedAdmin):
+class CollectionAdmin(_Shared, TenantScopedAdmin):
     """Names and chunk sizes may be changed; counts and statistics belong to the pipeline."""
 
     owner_may = frozenset({"view", "change", "delete"})
+    private = "owner"
     list_display = ("name", "space", "chunk_total", "chunk_size", "created_at", "updated_at")
     list_filter = ("space", "created_at")
     list_select_related = ("space",)
@@ -135,8 +150,10 @@ class CollectionAdmin(TenantScopedAdmin):
 
 
 @admin.register(Document)
-class DocumentAdmin(JournalAdmin):
+class DocumentAdmin(_Shared, JournalAdmin):
     """What became of each file; retry and delete are actions, which go through the services."""
+
+    private = "collection__owner"
 
     list_display = (
         "name", "collection", "status", "stage", "page_count", "chunk_count", "size", "error_code", "created_at",
@@ -180,8 +197,10 @@ class DocumentAdmin(JournalAdmin):
 
 
 @admin.register(Page)
-class PageAdmin(JournalAdmin):
+class PageAdmin(_Shared, JournalAdmin):
     """Pages as they were read."""
+
+    private = "document__collection__owner"
 
     list_display = ("document", "number", "skip_reason", "char_start")
     list_filter = ("skip_reason",)
@@ -190,8 +209,10 @@ class PageAdmin(JournalAdmin):
 
 
 @admin.register(Chunk)
-class ChunkAdmin(JournalAdmin):
+class ChunkAdmin(_Shared, JournalAdmin):
     """Chunks as they are searched."""
+
+    private = "collection__owner"
 
     list_display = ("id", "document", "collection", "index", "kind", "page_start", "page_end")
     list_filter = ("kind",)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Self
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from tenancy.models import TenantModel
+from tenancy.models import TenantModel, TenantQuerySet
+
+if TYPE_CHECKING:
+    from tenancy.actors import Actor
 
 
 class LinkOrigin(models.TextChoices):
@@ -48,6 +53,14 @@ class EmbeddingSpace(models.Model):
         return f"{self.provider}/{self.model} ({self.dimensions})"
 
 
+class CollectionQuerySet(TenantQuerySet["Collection"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """Return the tenant's collections without private ones, which nobody chooses, lists or counts: not even whose
+        they are. Their documents are limited to that person.
+        """
+        return super().visible_to(actor).filter(owner=None)
+
+
 class Collection(TenantModel):
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
@@ -60,6 +73,13 @@ class Collection(TenantModel):
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="Private: its documents are this person's alone, and no list of collections has it.",
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -102,10 +122,15 @@ class Collection(TenantModel):
         default=0, help_text="Terms per chunk that the stored term weights assume."
     )
 
+    objects = CollectionQuerySet.as_manager()  # type: ignore[misc]
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                "tenant", models.functions.Lower("name"), name="collection_name_once"
+                "tenant",
+                models.functions.Lower("name"),
+                condition=models.Q(owner__isnull=True),
+                name="collection_name_once",
             ),
             models.CheckConstraint(
                 condition=models.Q(chunk_size__gte=200, chunk_size__lte=4000)

@@ -44,6 +44,7 @@ from apps.collections.services.imports import (
     import_retry,
     import_start,
 )
+from apps.collections.services.private import private_document_put, private_documents_remove
 from apps.collections.services.samples import sample_add
 from apps.collections.services.search_case import (
     search_case_delete,
@@ -114,6 +115,8 @@ __all__ = [
     "import_cancel",
     "import_retry",
     "import_start",
+    "private_document_put",
+    "private_documents_remove",
     "revision_restore",
     "sample_add",
     "search_case_delete",

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from apps.collections.models import Document, DocumentAccess
 from apps.collections.services.document import document_lock
-from basics.errors import Invalid, Missing
+from basics.errors import Conflict, Invalid, Missing
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role, Tenant
@@ -36,6 +36,7 @@ def document_access_set(
     Raises:
         Invalid: ``access_invalid`` for an unknown role, a person who is no member, or a list that shuts the actor out.
         Missing: it was deleted, or the actor may not see it.
+        Conflict: ``document_private``, it lies in a private collection.
     """
     actor.require("collection.delete")
     roles, users = list(dict.fromkeys(roles)), list(dict.fromkeys(users))
@@ -44,6 +45,11 @@ def document_access_set(
     _check(tenant, actor, is_restricted, roles, users)
     with transaction.atomic():
         row = document_lock(tenant, document)
+        if row.collection.owner_id is not None:
+            raise Conflict(
+                "document_private",
+                "This file was attached to a conversation and is its owner's alone. To share it, upload it into a collection.",
+            )
         versions = list(
             Document.objects.filter(
                 tenant=tenant, collection_id=row.collection_id, path=row.path

@@ -7,10 +7,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Max
+from django.utils import timezone
 
 from apps.collections import files, terms
 from apps.collections.code_graph import code_graph_forget
@@ -95,6 +97,7 @@ def document_put(
     source: DocumentSource = DocumentSource.UPLOAD,
     source_url: str = "",
     batch: Import | None = None,
+    is_read: bool = True,
 ) -> Uploaded:
     """Make received bytes the newest version at a path, in the current transaction; unchanged bytes change nothing.
 
@@ -104,6 +107,7 @@ def document_put(
         path: checked by ``document_name`` or ``document_path`` before.
         received: kept if it is new; the caller discards it afterwards in any case.
         batch: the import it belongs to.
+        is_read: False keeps the bytes alone, for a file without text, such as an image: nothing of it is searched.
 
     Raises:
         Missing: the collection was deleted meanwhile.
@@ -139,13 +143,15 @@ def document_put(
                 sha256=received.sha256,
                 file=key,
                 uploaded_by_id=actor.user_id,
+                **({} if is_read else _kept()),
             )
     except IntegrityError as error:
         raise Missing("collection") from error
     if newest is not None:
         version_inherit(newest, document)
     files.file_place(received, key)
-    document_enqueue(tenant, actor, document)
+    if is_read:
+        document_enqueue(tenant, actor, document)
     audit_record(
         tenant=tenant,
         actor=actor,
@@ -155,6 +161,12 @@ def document_put(
     )
     notify(tenant.pk, f"collection:{collection.pk}", document.pk)
     return Uploaded(document, created=True)
+
+
+def _kept() -> dict[str, Any]:
+    """Return the fields of a document that is not read: it is ready as it is."""
+    now = timezone.now()
+    return {"status": DocumentStatus.READY, "live_from": now, "finished_at": now}
 
 
 def _put_again(tenant: Tenant, actor: Actor, waiting: Document, last: int) -> Uploaded:

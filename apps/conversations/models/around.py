@@ -93,7 +93,9 @@ class QueuedQuestion(TenantModel):
     text = models.TextField()
     model = models.CharField(max_length=120, blank=True)
     client_id = models.UUIDField()
-    request = models.JSONField(help_text="Who asks, as a run's request has it.")
+    request = models.JSONField(
+        help_text="Who asks, as a run's request has it, and ids of the files that go with it."
+    )
     problem = models.TextField(blank=True, help_text="Why it was not asked when its time came.")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -128,8 +130,20 @@ class ConversationRules(TenantModel):
         return "rules of conversations"
 
 
+class AttachmentQuerySet(TenantQuerySet["Attachment"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """An attached file is its conversation's owner's alone; a key for chosen collections has none."""
+        rows = super().visible_to(actor)
+        if actor.collections is not None or actor.user_id is None:
+            return rows.none()
+        return rows.filter(conversation__in=Conversation.objects.visible_to(actor))
+
+
 class Attachment(TenantModel):
-    """A file given with a question: its whole text when that is small, else a document that is searched."""
+    """A file given with a question. Its bytes and passages are a document of a private collection.
+
+    A question that is edited or answered again, and a fork, have rows of their own for the same document.
+    """
 
     conversation = TenantForeignKey(Conversation, related_name="attachments")
     turn = TenantForeignKey(
@@ -143,8 +157,9 @@ class Attachment(TenantModel):
     media_type = models.CharField(max_length=100)
     size = models.PositiveBigIntegerField(help_text="Bytes.")
     document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
-    text = models.TextField(blank=True, help_text="What the model reads, when it reads all of it.")
     created_at = models.DateTimeField(db_default=Now())
+
+    objects = AttachmentQuerySet.as_manager()  # type: ignore[misc]
 
     def __str__(self) -> str:
         return self.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
+    from apps.conversations.models.around import Attachment
     from tenancy.actors import Actor
 
 
@@ -136,6 +138,8 @@ class Turn(TenantModel):
 
     asked: str | None = None
     """The question, on a turn that was just made by ``turn_submit``; not stored here."""
+    attached: Sequence[Attachment] = ()
+    """Its files, likewise; stored as ``attachments``."""
 
     class Meta:
         constraints = [

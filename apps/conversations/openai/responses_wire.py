@@ -67,8 +67,10 @@ def _content(given: Any, where: str) -> Any:
             parts.append({"type": "text", "text": part.get("refusal")})
         elif kind == "input_image" and isinstance(part.get("image_url"), str):
             parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
+        elif kind == "input_file":
+            parts.append({"type": "file", "file": part})
         else:
-            raise invalid(f"{where}.content[{number}]", "Send parts of the types input_text, output_text and input_image (as a data: URL).")  # fmt: skip
+            raise invalid(f"{where}.content[{number}]", "Send parts of the types input_text, output_text, input_image (as a data: URL) and input_file.")  # fmt: skip
     return parts
 
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.conversations.citations import Cited, Passage, answer_cite
+from apps.conversations.openai.files import file_read, image_read
 from basics.errors import Invalid
 from runs.models import Run
-from toolloop.errors import MediaRefused
 from toolloop.media import Media
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 
 _CALL_ID = re.compile(r"call_g(\d{1,18})_(\d{1,18})")
-_DATA_URL = re.compile(r"data:([a-z0-9.+/-]+);base64,(.+)", re.DOTALL)
 
 ToolChoice = Literal["auto", "required", "none"]
 
@@ -113,23 +112,18 @@ def _user(content: Any, where: str) -> UserMessage:
         place = f"{where}.content[{number}]"
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "image_url" and isinstance(part.get("image_url"), dict):
-            media.append(_image(str(part["image_url"].get("url") or ""), place))
+            media.append(image_read(str(part["image_url"].get("url") or ""), place))
+        elif kind == "file" and isinstance(part.get("file"), dict):
+            read = file_read(part["file"], place)
+            if isinstance(read, str):
+                texts.append(read)
+            else:
+                media.append(read)
         elif kind == "text" and isinstance(part.get("text"), str):
             texts.append(part["text"])
         else:
-            raise _invalid(place, "Send parts of the types text and image_url.")
+            raise _invalid(place, "Send parts of the types text, image_url and file.")
     return UserMessage("\n".join(texts), parts=tuple(media))
-
-
-def _image(url: str, where: str) -> Media:
-    found = _DATA_URL.fullmatch(url)
-    if found is None:
-        # A server that fetches what a stranger names would be a way into our own network.
-        raise _invalid(where, "Send the image itself as a data: URL in base64; addresses are not fetched.")  # fmt: skip
-    try:
-        return Media(found[1], data=found[2])
-    except MediaRefused as error:
-        raise _invalid(where, str(error)) from error
 
 
 def turn_read(message: Mapping[str, Any], where: str) -> Turn:

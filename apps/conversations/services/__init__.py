@@ -9,6 +9,11 @@ from apps.conversations.services.assistants import (
     version_publish,
     version_unpublish,
 )
+from apps.conversations.services.attachments import (
+    attachment_add,
+    attachment_remove,
+    attachment_retry,
+)
 from apps.conversations.services.branches import (
     conversation_fork,
     turn_choose,
@@ -45,6 +50,7 @@ from apps.conversations.services.turns import (
     JOB_KIND,
     call_decide,
     conversation_ask,
+    conversation_begin,
     turn_retry,
     turn_stop,
     turn_submit,
@@ -63,8 +69,12 @@ __all__ = [
     "assistant_create",
     "assistant_rename",
     "assistant_restore",
+    "attachment_add",
+    "attachment_remove",
+    "attachment_retry",
     "call_decide",
     "conversation_ask",
+    "conversation_begin",
     "conversation_create",
     "conversation_delete",
     "conversation_export",

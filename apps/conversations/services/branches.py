@@ -10,6 +10,7 @@ from django.db import transaction
 
 from apps.conversations.branches import tree_read
 from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.services.attachments import attachments_send
 from apps.conversations.services.checks import conversation_locked, scope_write
 from apps.conversations.services.turns import turn_submit
 from basics.errors import Conflict, Missing
@@ -91,7 +92,7 @@ def turn_choose(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
 
 
 def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
-    """Begin another conversation with a copy of the branch up to and with a turn.
+    """Begin another conversation with a copy of the branch up to and with a turn, and a right of its own to its files.
 
     Questions, answers and citations are copied. The runs are not: both conversations show the same ones, which never
     change once they have ended, are paid for once, and stay until the last conversation that shows them is deleted.
@@ -140,6 +141,7 @@ def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int) -> Tur
     )  # fmt: skip
     Message.objects.bulk_create(_moved(old.messages.all(), new))
     Citation.objects.bulk_create(_moved(old.citations.all(), new))
+    attachments_send(new, list(old.attachments.order_by("pk")))
     return new
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from apps.collections.models import Collection
 from apps.conversations.models import Conversation
+from apps.conversations.services.attachments import attachments_forget
 from apps.conversations.services.checks import (
     collections_checked,
     conversation_locked,
@@ -113,7 +114,9 @@ def conversation_remove(tenant: Tenant, actor: Actor, row: Conversation) -> None
     pks = {*begun.values_list("pk", flat=True), *shown.values_list("pk", flat=True)}
     for run in Run.objects.filter(pk__in=pks, status__in=ACTIVE):
         run_stop(tenant=tenant, actor=actor, run=run)
+    files = list(row.attachments.values_list("document_id", flat=True))
     row.delete()
+    attachments_forget(tenant, actor, files)
     Run.objects.filter(tenant=tenant, pk__in=pks, turns=None).delete()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
+from apps.conversations.services.attachments import attachments_checked
 from apps.conversations.services.checks import (
     conversation_locked,
     draft_after,
@@ -35,11 +37,12 @@ def question_queue(
     client_id: uuid.UUID,
     model: str = "",
     assistant: str | None = None,
+    attachments: Sequence[int] = (),
 ) -> Turn | QueuedQuestion:
     """Ask a question as soon as the answer under way has ended, and those that wait before it; at once if none is.
 
     Args:
-        client_id, model: as for ``turn_submit``; sent again, it returns what the question has become.
+        client_id, model, attachments: as for ``turn_submit``; sent again, it returns what the question has become.
         assistant: as for ``turn_submit``, for a question that need not wait.
 
     Raises:
@@ -59,6 +62,7 @@ def question_queue(
             return turn_submit(
                 tenant=tenant, actor=actor, conversation=row, text=text, client_id=client_id, model=model,
                 assistant=assistant,
+                attachments=attachments,
             )  # fmt: skip
         if assistant is not None:
             raise Conflict(
@@ -67,9 +71,10 @@ def question_queue(
             )
         if count >= MOST_QUEUED:
             raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")
+        files = attachments_checked(row, attachments)
         queued = QueuedQuestion.objects.create(
             tenant=tenant, conversation=row, text=text, client_id=client_id,
-            model=model and model_checked(tenant, model), request={"actor": actor_facts(actor)},
+            model=model and model_checked(tenant, model), request={"actor": actor_facts(actor), "attachments": [file.pk for file in files]},
         )  # fmt: skip
         row.draft = draft_after(row.draft, text)
         row.save(update_fields=["draft"])
@@ -143,6 +148,7 @@ def _ask(tenant: Tenant, actor: Actor, row: Conversation, question: QueuedQuesti
     turn = turn_submit(
         tenant=tenant, actor=actor, conversation=row, text=question.text,
         client_id=question.client_id, model=question.model,
+        attachments=question.request.get("attachments", ()),
     )  # fmt: skip
     question.delete()
     return turn

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, Subquery
 from django.utils import timezone
 
-from apps.conversations.models import AssistantVersion, Conversation, Message, Turn
+from apps.conversations.models import AssistantVersion, Attachment, Conversation, Message, Turn
+from apps.conversations.services.attachments import (
+    attaching_allowed,
+    attachment_add,
+    attachments_checked,
+    attachments_seen,
+    attachments_send,
+)
 from apps.conversations.services.checks import (
     advisory_lock,
     conversation_locked,
@@ -18,10 +26,16 @@ from apps.conversations.services.checks import (
     title_of,
 )
 from apps.conversations.services.choosing import CHOICE, answerer_choose
-from apps.conversations.services.conversations import RUN_KIND, conversation_create
+from apps.conversations.services.conversations import (
+    RUN_KIND,
+    conversation_create,
+    scope_set,
+    tools_off_set,
+)
 from basics.errors import Conflict, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
+from runs.call_log import PRIVATE
 from runs.deciders import approver_labels
 from runs.models import CallPath, PendingDecision, Run, RunStatus
 from runs.selectors import decision_list
@@ -45,12 +59,14 @@ def turn_submit(
     client_id: uuid.UUID,
     model: str = "",
     assistant: str | None = None,
+    attachments: Sequence[int] = (),
     beside: Turn | None = None,
     after: Turn | None = None,
 ) -> Turn:
-    """Ask a question; the answer is written by a job.
+    """Ask a question; the answer is written by a job, as soon as what is attached has been read.
 
     Args:
+        attachments: ids of files that were attached to the conversation for it; ``beside`` brings its own as well.
         beside: a turn of the conversation that the new one stands beside, as another branch.
         after: a turn of the conversation that the new one follows; without either it follows the head.
         client_id: made by whoever asks, once per question: sent again, it returns the turn that exists.
@@ -59,7 +75,8 @@ def turn_submit(
 
     Raises:
         Conflict: ``conversation_busy``, the answer to the question before is not finished; the assistant cannot answer.
-        Invalid: the text is empty or too long, or the model is unknown.
+        Invalid: the text is empty or too long, the model is unknown, or it cannot look at what is attached; an attached
+            file is not there, or could not be read.
         Missing: the conversation is not the actor's.
     """
     actor.require("conversation.write")
@@ -79,6 +96,8 @@ def turn_submit(
         if active is not None:
             raise _busy(active)
         version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
+        files = attachments_checked(row, attachments, beside)
+        attachments_seen(tenant, files, row.model)
         run = _run(tenant, actor, row, version)
         turn = Turn.objects.create(
             tenant=tenant,
@@ -93,6 +112,7 @@ def turn_submit(
         row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
         row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
         Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
+        turn.attached = attachments_send(turn, files)
         _start(tenant, actor, turn, run)
     turn.asked = text  # what a page needs to show the new turn without reading it back
     return turn
@@ -109,8 +129,13 @@ def conversation_ask(
     assistant: str = "",
     assistant_version: int | None = None,
     tools_off: Sequence[str] = (),
+    begun: int | None = None,
+    attachments: Sequence[int] = (),
 ) -> Turn:
     """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
+
+    Args:
+        begun: the conversation that ``conversation_begin`` has made for ``attachments``; None makes one.
 
     Nothing is left behind when the question is refused. Sent again with the same ``client_id``, it returns the turn
     that exists.
@@ -128,12 +153,47 @@ def conversation_ask(
         )
         if known is not None:
             return known
+        if begun is not None:
+            conversation = conversation_locked(actor, begun)
+            chosen: Any = {"tenant": tenant, "actor": actor, "conversation": conversation}
+            scope_set(**chosen, collections=collections)
+            tools_off_set(**chosen, names=tools_off)
+            conversation.refresh_from_db()
+            return turn_submit(
+                tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id,
+                model=model, assistant=assistant, attachments=attachments,
+            )  # fmt: skip
         conversation = conversation_create(
             tenant=tenant, actor=actor, collections=collections, model=model,
             assistant=assistant, assistant_version=assistant_version, tools_off=tools_off,
         )  # fmt: skip
         return turn_submit(
             tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
+        )
+
+
+def conversation_begin(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    name: str,
+    chunks: Iterable[bytes],
+    collections: Sequence[int] = (),
+    model: str = "",
+    assistant: str = "",
+) -> Attachment:
+    """Begin a conversation with a file, before its first question; nothing is left behind when it is refused.
+
+    Raises:
+        DomainError: as ``conversation_create`` and ``attachment_add``.
+    """
+    attaching_allowed(actor)
+    with transaction.atomic():
+        conversation = conversation_create(
+            tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
+        )
+        return attachment_add(
+            tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks
         )
 
 
@@ -177,6 +237,7 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
                 "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead.",
             )
         version = answerer_choose(tenant, actor, conversation, model=model)
+        attachments_seen(tenant, attachments_checked(conversation, (), row), conversation.model)
         conversation.updated_at, conversation.head = timezone.now(), row
         conversation.save(update_fields=[*CHOICE, "updated_at", "head"])
         row.messages.filter(author=Message.Author.ASSISTANT).delete()
@@ -206,6 +267,7 @@ def _run(
         "assistant": None if version is None else version.assistant_id,
         "actor": actor_facts(actor),
         "path": CallPath.CHAT,
+        PRIVATE: Attachment.objects.filter(conversation=conversation).exists(),
         "request_id": origin.current().request_id,
     }
     return run_create(

@@ -170,7 +170,9 @@ def _lineage(one: Collected) -> dict[str, Any]:
 def _documents(actor: Actor, turns: Sequence[Turn]) -> dict[int | None, Document]:
     """Return the cited documents that the actor may see now: a dataset is read by the whole workspace."""
     ids = {c.document_id for turn in turns for c in turn.citations.all() if c.document_id}
-    found: dict[int | None, Document] = Document.objects.visible_to(actor).in_bulk(ids)
+    found: dict[int | None, Document] = (
+        Document.objects.visible_to(actor).filter(collection__owner=None).in_bulk(ids)
+    )
     return found
 
 

@@ -49,7 +49,9 @@ def resource_page(caller: Caller, cursor: str) -> ListResourcesResult:
         after = 0
     if len(found) <= PAGE:
         ready: QuerySet[Document] = Document.objects.visible_to(caller.actor).current()
-        ready = ready.filter(status=DocumentStatus.READY, pk__gt=after).order_by("pk")
+        ready = ready.filter(
+            status=DocumentStatus.READY, pk__gt=after, collection__owner=None
+        ).order_by("pk")
         rest = ready.select_related("collection")[: PAGE + 1 - len(found)]
         found += [(_DOCUMENT, d.pk, _document_entry(d)) for d in rest]
     shown = found[:PAGE]

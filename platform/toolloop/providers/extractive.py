@@ -27,6 +27,8 @@ from toolloop.providers.profiles import profile_for
 from toolloop.sentences import Passage, Quote, best_quotes, content_terms
 
 SEARCH_TOOL = "search_documents"
+ATTACHED_TOOL = "read_attached_files"
+"""What this tool has found is quoted from too, whatever question it was read for."""
 _INTRO = (
     "These passages answer your question best (quoted by the extractive mode, no language model):"
 )
@@ -62,15 +64,16 @@ class ExtractiveProvider:
         if request.meter is not None:
             # Nothing is billed here, so nothing need be estimated when the answer is stopped.
             request.meter.begin(self.name, request.model, Usage, is_exact=True)
-        questions, results = _current(request.messages)
+        questions, searched, attached = _current(request.messages)
         tool = next((spec for spec in request.tools if spec.name == SEARCH_TOOL), None)
         query = search_query(questions)
-        if tool is not None and not results and request.tool_choice != "none" and query:
+        if tool is not None and not searched and request.tool_choice != "none" and query:
             call = _search_call(tool, query, len(request.messages))
             yield ToolCallStarted(call.id, call.name)
             yield ToolArgumentsDelta(call.id, call.raw)
             yield TurnFinished(self._turn(request, "", (call,)))
             return
+        results = [*attached, *searched]
         text = answer_write(query, results) if results else _NO_SEARCH
         for start in range(0, len(text), _DELTA_CHARS):
             yield TextDelta(text[start : start + _DELTA_CHARS])
@@ -195,17 +198,20 @@ def _escaped(text: str) -> str:
     return re.sub(r"\[(c\d+)\]", r"\\[\1\\]", active)
 
 
-def _current(messages: Sequence[Message]) -> tuple[list[str], list[ToolResult]]:
-    """Return what the user said so far, and the search results since they last spoke."""
+def _current(messages: Sequence[Message]) -> tuple[list[str], list[ToolResult], list[ToolResult]]:
+    """Return what the user said so far, the search results since they last spoke, and what attached files hold."""
     questions: list[str] = []
     results: list[ToolResult] = []
+    attached: list[ToolResult] = []
     for message in messages:
         if isinstance(message, UserMessage) and not message.notice:
             questions.append(message.text)
             results = []
         elif isinstance(message, ToolResult) and message.name == SEARCH_TOOL:
             results.append(message)
-    return questions, results
+        elif isinstance(message, ToolResult) and message.name == ATTACHED_TOOL:
+            attached = [message]
+    return questions, results, attached
 
 
 def _search_call(tool: ToolSpec, query: str, number: int) -> ToolCall:

@@ -451,6 +451,32 @@ class Groundwork(Transport):
         """Delete a conversation with its turns and runs."""
         self._call("DELETE", f"/api/v1/conversations/{id}", idempotency_key=idempotency_key)
 
+    def attachments_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedAttachmentList:
+        """List the files of a conversation, newest first. cursor: The pagination cursor value. page_size: Number of
+        results to return per page."""
+        return cast("models.PaginatedAttachmentList", self._call("GET", f"/api/v1/conversations/{id}/attachments", query={"cursor": cursor, "page_size": page_size}))
+
+    def attachments_list_all(self, id: int, *, page_size: int | None = None) -> Iterator[models.Attachment]:
+        """Go through all rows of ``attachments_list``, page by page."""
+        return self._every(lambda cursor: self.attachments_list(id, page_size=page_size, cursor=cursor))
+
+    def attachments_add(self, id: int, body: models.AttachmentInputRequest, *, idempotency_key: str | None = None) -> models.Attachment:
+        """Attach a file, and name its id in `attachments` of the next question. It is private to you, and read at
+        once."""
+        return cast("models.Attachment", self._call("POST", f"/api/v1/conversations/{id}/attachments", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
+
+    def attachments_get(self, attachment_pk: int, id: int) -> models.Attachment:
+        """Return a file with how far its reading is."""
+        return cast("models.Attachment", self._call("GET", f"/api/v1/conversations/{id}/attachments/{attachment_pk}"))
+
+    def attachments_remove(self, attachment_pk: int, id: int, *, idempotency_key: str | None = None) -> None:
+        """Take back a file that went with no question yet."""
+        self._call("DELETE", f"/api/v1/conversations/{id}/attachments/{attachment_pk}", idempotency_key=idempotency_key)
+
+    def attachments_retry(self, attachment_pk: int, id: int, *, idempotency_key: str | None = None) -> models.Attachment:
+        """Read a file again that could not be read."""
+        return cast("models.Attachment", self._call("POST", f"/api/v1/conversations/{id}/attachments/{attachment_pk}/retry", idempotency_key=idempotency_key))
+
     def conversations_draft(self, id: int, body: models.DraftInputRequest, *, idempotency_key: str | None = None) -> None:
         """Keep what is typed and not sent; sending it as a question forgets it."""
         self._call("PUT", f"/api/v1/conversations/{id}/draft", body=body, idempotency_key=idempotency_key)

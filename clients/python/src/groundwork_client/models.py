@@ -139,6 +139,8 @@ class AskInputRequest(TypedDict):
     model: NotRequired[str]
     assistant: NotRequired[str | None]
     """Slug of who answers from now on, empty for the model alone; null or left out changes nothing."""
+    attachments: NotRequired[list[int]]
+    """Ids of files that were attached to the conversation for this question."""
     when_busy: NotRequired[WhenBusyEnum]
     """While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question
     that waits, and it is asked as soon as its time has come. Sent again with the same client_id, it returns what
@@ -234,6 +236,34 @@ class AssistantVersion(TypedDict):
     helpers: list[int]
     note: str
     created_at: str
+
+
+class Attachment(TypedDict):
+    id: int
+    name: str
+    media_type: str
+    size: int
+    """Bytes."""
+    kind: AttachmentKindEnum
+    """text: read and searched; image, and scan (a short PDF without text): shown to a model that can look at it."""
+    state: AttachmentStateEnum
+    """reading, ready or failed. A question may be asked meanwhile: its answer waits."""
+    problem: str
+    """Why it could not be read; empty if it was."""
+    turn_id: int | None
+    """The question it went with; null: not sent yet."""
+    document_id: int | None
+    """What citations of it name."""
+    created_at: str
+
+
+class AttachmentInputRequest(TypedDict):
+    file: transport.File
+    """The file, as multipart/form-data."""
+
+AttachmentKindEnum: TypeAlias = "Literal['text', 'image', 'scan']"
+
+AttachmentStateEnum: TypeAlias = "Literal['reading', 'ready', 'failed']"
 
 AuthorKindEnum: TypeAlias = "Literal['rule', 'judge', 'person']"
 
@@ -1913,6 +1943,12 @@ class PaginatedAssistantVersionList(TypedDict):
     results: list[AssistantVersion]
 
 
+class PaginatedAttachmentList(TypedDict):
+    next: NotRequired[str | None]
+    previous: NotRequired[str | None]
+    results: list[Attachment]
+
+
 class PaginatedChunkList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -3398,6 +3434,8 @@ class Turn(TypedDict):
     unsupported: list[list[int]]
     """Sentences of the answer that no source says: [start, end] in characters."""
     citations: list[Citation]
+    attachments: list[Attachment]
+    """Files that came with the question."""
     removed_citations: int
     """Markers that named no retrieved passage."""
     error_code: str
@@ -3414,6 +3452,8 @@ class TurnInputRequest(TypedDict):
     model: NotRequired[str]
     assistant: NotRequired[str | None]
     """Slug of who answers from now on, empty for the model alone; null or left out changes nothing."""
+    attachments: NotRequired[list[int]]
+    """Ids of files that were attached to the conversation for this question."""
 
 TypeEnum: TypeAlias = "Literal['function']"
 

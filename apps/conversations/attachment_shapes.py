@@ -1,0 +1,46 @@
+"""What the REST API of attached files gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.conversations.attachments import is_image, is_scan, problem_of, state_of
+from apps.conversations.models import Attachment
+
+
+class AttachmentOutput(serializers.Serializer[Attachment]):
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    media_type = serializers.CharField()
+    size = serializers.IntegerField(help_text="Bytes.")
+    kind = serializers.SerializerMethodField(
+        help_text="text: read and searched; image, and scan (a short PDF without text): shown to a model that can look at it."
+    )  # fmt: skip
+    state = serializers.SerializerMethodField(
+        help_text="reading, ready or failed. A question may be asked meanwhile: its answer waits."
+    )
+    problem = serializers.SerializerMethodField(help_text="Why it could not be read; empty if it was.")  # fmt: skip
+    turn_id = serializers.IntegerField(allow_null=True, help_text="The question it went with; null: not sent yet.")  # fmt: skip
+    document_id = serializers.IntegerField(allow_null=True, help_text="What citations of it name.")
+    created_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Attachment"
+
+    @extend_schema_field(serializers.ChoiceField(choices=["text", "image", "scan"]))
+    def get_kind(self, row: Attachment) -> str:
+        return "image" if is_image(row) else "scan" if is_scan(row) else "text"
+
+    @extend_schema_field(serializers.ChoiceField(choices=["reading", "ready", "failed"]))
+    def get_state(self, row: Attachment) -> str:
+        return state_of(row)
+
+    def get_problem(self, row: Attachment) -> str:
+        return problem_of(row)
+
+
+class AttachmentInput(serializers.Serializer[Any]):
+    file = serializers.FileField(help_text="The file, as multipart/form-data.")

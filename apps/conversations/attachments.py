@@ -1,0 +1,245 @@
+"""Files attached to questions: how far their reading is, and what of them a model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from django.db.models import Max, QuerySet
+from django.template.defaultfilters import filesizeformat
+
+from apps.collections.files import file_path
+from apps.collections.models import Chunk, DocumentStatus
+from apps.conversations.models import Attachment, Conversation, QueuedQuestion
+from basics.errors import DomainError, Invalid, Missing
+from tenancy.actors import Actor
+from toolloop.errors import MediaRefused
+from toolloop.media import Media
+from toolloop.providers.profiles import Profile
+
+ATTACHED = "Attached files"
+"""What the private collection of a conversation is called, in citations too."""
+WHOLE_CHARS = 30_000
+"""Characters of text that a question's files may have together to be given whole: with what stands around them they fit
+into one tool result (``Limits.max_tool_output_chars``, 40,000), which is about 8,000 tokens with each question."""
+SEEN_PAGES = 10
+"""Pages that a PDF may have to be shown to a model as it is; each costs about 2,000 tokens with each question."""
+SEEN_BYTES = 10_000_000
+"""Bytes of images and PDF files that go along with a question, those of questions before included."""
+_PDF = "application/pdf"
+_NO_TEXT = "no_chunks"
+
+State = Literal["reading", "ready", "failed"]
+
+
+def is_image(row: Attachment) -> bool:
+    """Tell whether it is a picture, which is not read but seen."""
+    return row.media_type.startswith("image/")
+
+
+def is_scan(row: Attachment) -> bool:
+    """Tell whether it is a short PDF in which no text was found: a model that takes PDF files can see it."""
+    document = row.document
+    return (
+        document is not None
+        and document.media_type == _PDF
+        and document.error_code == _NO_TEXT
+        and 0 < document.page_count <= SEEN_PAGES
+    )
+
+
+def state_of(row: Attachment) -> State:
+    """Return how far the reading of a file is; its document comes with it."""
+    document = row.document
+    if document is not None and document.is_active:
+        return "reading"
+    if document is not None and (document.status == DocumentStatus.READY or is_scan(row)):
+        return "ready"
+    return "failed"
+
+
+def problem_of(row: Attachment) -> str:
+    """Return why a file could not be read, "" when it was or still is."""
+    if state_of(row) != "failed":
+        return ""
+    if row.document is None:
+        return "The file was deleted."
+    return row.document.error_message or "Reading it was cancelled."
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentView:
+    """A file as its chip shows it.
+
+    Attributes:
+        kind: ``image``, ``scan`` or ``text``.
+        percent: of the stage that reads it, None while that is not known.
+        can_retry: reading it again may help.
+    """
+
+    pk: int
+    conversation_pk: int
+    name: str
+    size: str
+    kind: str
+    state: State
+    problem: str
+    percent: int | None
+    can_retry: bool
+    is_sent: bool
+
+
+def attachment_view(row: Attachment) -> AttachmentView:
+    """Return what a page shows of a file; its document comes with it."""
+    document, state = row.document, state_of(row)
+    is_running = document is not None and state == "reading" and document.progress_total > 0
+    return AttachmentView(
+        pk=row.pk,
+        conversation_pk=row.conversation_id,
+        name=row.name,
+        size=filesizeformat(row.size).replace("\xa0", " "),
+        kind="image" if is_image(row) else "scan" if is_scan(row) else "text",
+        state=state,
+        problem=problem_of(row),
+        percent=int(document.progress_percent) if is_running else None,
+        can_retry=state == "failed" and document is not None,
+        is_sent=row.turn_id is not None,
+    )
+
+
+def attachment_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Attachment]:
+    """Return the files of a conversation of the actor's, the newest first."""
+    actor.require("conversation.read")
+    rows = Attachment.objects.visible_to(actor).filter(conversation=conversation)
+    return cast("QuerySet[Attachment]", rows.select_related("document").order_by("-pk"))
+
+
+def attachment_get(*, actor: Actor, conversation: Conversation, pk: int) -> Attachment:
+    """Return one file of a conversation of the actor's. Raises Missing."""
+    found = attachment_list(actor=actor, conversation=conversation).filter(pk=pk).first()
+    if found is None:
+        raise Missing("attachment")
+    return found
+
+
+def attachments_unsent(*, actor: Actor, conversation: Conversation) -> list[Attachment]:
+    """Return the files that were given and go with no question yet, also with none that waits, in their order."""
+    rows = attachment_list(actor=actor, conversation=conversation).filter(turn=None)
+    unsent = list(rows.order_by("pk"))
+    if not unsent:
+        return []
+    waiting = QueuedQuestion.objects.filter(conversation=conversation)
+    taken = {
+        pk
+        for request in waiting.values_list("request", flat=True)
+        for pk in request.get("attachments", ())
+    }
+    return [row for row in unsent if row.pk not in taken]
+
+
+def attachments_of(turns: Collection[int], *, tenant_id: int) -> list[Attachment]:
+    """Return the files of some turns with their documents, in the order in which they were given."""
+    rows = Attachment.objects.filter(tenant_id=tenant_id, turn_id__in=turns)
+    return list(rows.select_related("document").order_by("turn__index", "pk"))
+
+
+def whole_chosen(rows: Sequence[Attachment]) -> dict[int, int]:
+    """Return which documents are given whole, with their characters: the newest, as long as all fit together."""
+    pks = [row.document_id for row in rows if row.document_id and not is_image(row)]
+    ends = Chunk.objects.filter(document_id__in=pks, is_disabled=False).values("document_id")
+    length = dict(ends.annotate(end=Max("char_end")).values_list("document_id", "end"))
+    chosen: dict[int, int] = {}
+    left = WHOLE_CHARS
+    for pk in dict.fromkeys(reversed(pks)):
+        if 0 < length.get(pk, 0) <= left:
+            chosen[pk] = length[pk]
+            left -= length[pk]
+    return chosen
+
+
+def passages_whole(pks: Collection[int], actor: Actor) -> list[Chunk]:
+    """Return documents' passages in reading order, each stretch of the text once."""
+    rows = Chunk.objects.visible_to(actor).filter(document_id__in=pks, is_disabled=False)
+    found: list[Chunk] = []
+    end = (0, 0)
+    for chunk in rows.select_related("document").order_by("document_id", "char_start", "index"):
+        if (chunk.document_id, chunk.char_end) > end:  # of code, a class has its functions in it
+            found.append(chunk)
+            end = (chunk.document_id, chunk.char_end)
+    return found
+
+
+def sight_check(rows: Iterable[Attachment], profile: Profile, label: str) -> None:
+    """Refuse a question whose images or scans its model cannot see.
+
+    Args:
+        label: of the model.
+
+    Raises:
+        Invalid: ``model_sees_no_images`` or ``model_reads_no_pdf``.
+    """
+    for row in rows:
+        if is_image(row) and not profile.image_input:
+            raise _unseen("model_sees_no_images", f"“{row.name}” is an image, and {label} reads text alone. Choose a model that sees images, or remove the file.")  # fmt: skip
+        if is_scan(row) and not profile.pdf_input:
+            raise _unseen("model_reads_no_pdf", f"“{row.name}” holds no text, only pictures of pages, and {label} cannot look at them. Choose a model that takes PDF files, or attach the text.")  # fmt: skip
+
+
+def _unseen(code: str, message: str) -> Invalid:
+    return Invalid(code, message, data={"fields": {"attachments": [message]}})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The files of a branch, as one run is given them.
+
+    Attributes:
+        rows: in the order in which they were given, each with its document.
+        shown: ids of those that the model is shown as they are.
+        media: what it is shown, by the turn they came with.
+    """
+
+    rows: Sequence[Attachment] = ()
+    shown: frozenset[int] = frozenset()
+    media: Mapping[int, tuple[Media, ...]] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> list[int]:
+        """Documents with passages that can be read and searched."""
+        return [r.document_id for r in self.rows if r.document_id is not None and not is_image(r)]
+
+
+def given_of(rows: Sequence[Attachment], profile: Profile) -> Given:
+    """Return what a model is given of a branch's files; it is shown the newest images and PDF files that fit."""
+    media: dict[int, tuple[Media, ...]] = {}
+    shown: set[int] = set()
+    left = SEEN_BYTES
+    for row in reversed(rows):
+        if row.turn_id is None or row.size > left or not _is_shown(row, profile):
+            continue
+        if (part := _media(row)) is not None:
+            left -= row.size
+            shown.add(row.pk)
+            media[row.turn_id] = (part, *media.get(row.turn_id, ()))
+    return Given(rows, frozenset(shown), media)
+
+
+def _is_shown(row: Attachment, profile: Profile) -> bool:
+    if is_image(row):
+        return profile.image_input
+    document = row.document
+    return (
+        profile.pdf_input
+        and document is not None
+        and document.media_type == _PDF
+        and 0 < document.page_count <= SEEN_PAGES
+    )
+
+
+def _media(row: Attachment) -> Media | None:
+    try:
+        content = file_path(cast(Any, row.document).file).read_bytes()
+        return Media.from_bytes(content, name=row.name)
+    except (DomainError, MediaRefused):
+        return None  # gone from the storage, or damaged there: the tool says that it cannot be seen

@@ -1,0 +1,211 @@
+"""Writes of files attached to questions: give one, take it back, have it read again, send it with a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.collections.files import ReceivedFile, file_receive
+from apps.collections.models import Collection
+from apps.collections.services import (
+    document_name,
+    document_retry,
+    private_document_put,
+    private_documents_remove,
+)
+from apps.conversations.attachments import (
+    ATTACHED,
+    attachment_get,
+    is_image,
+    is_scan,
+    problem_of,
+    sight_check,
+)
+from apps.conversations.models import Attachment, Conversation, QueuedQuestion, Turn
+from apps.conversations.services.checks import conversation_locked
+from basics.errors import Conflict, Denied, Invalid
+from runs.providers import catalog_for, model_label
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+from toolloop.media import media_type_of
+
+MAX_UNSENT = 20
+MAX_IMAGE_BYTES = 5_000_000
+"""Bytes of one image: the least that a provider takes."""
+
+
+def attachment_add(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, name: str, chunks: Iterable[bytes]
+) -> Attachment:
+    """Attach a file to a conversation, for its next question; its reading begins at once.
+
+    Any bytes are taken, up to the limit of uploads; a file that cannot be read says why. An image is not read: a model
+    that sees images is shown it.
+
+    Args:
+        name: as its owner calls it; folders in it are dropped.
+        chunks: the bytes in pieces.
+
+    Raises:
+        Denied: ``key_limited``, a key for chosen collections, which could not read it.
+        Invalid: ``too_large`` (413), ``name_invalid``, ``image_too_large``.
+        Conflict: ``attachments_full``.
+        Missing: the conversation is not the actor's.
+    """
+    attaching_allowed(actor)
+    name = document_name(name)
+    received = file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
+    try:
+        image = _image_type(received)
+        with transaction.atomic():
+            row = conversation_locked(actor, conversation.pk)
+            count = Attachment.objects.filter(conversation=row, turn=None).count()
+            if count >= MAX_UNSENT:
+                raise Conflict("attachments_full", f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.")  # fmt: skip
+            put = private_document_put(
+                tenant=tenant, actor=actor, collection=_collection(row), collection_name=ATTACHED,
+                name=name, received=received, is_read=not image,
+            )  # fmt: skip
+            document = put.document
+            attachment: Attachment = Attachment.objects.create(
+                tenant=tenant, conversation=row, name=name, size=received.size, document=document,
+                media_type=image or document.media_type,
+            )  # fmt: skip
+            audit_record(tenant=tenant, actor=actor, action="attachment.add", object=attachment, data={"conversation": row.pk, "size": received.size})  # fmt: skip
+    finally:
+        received.discard()
+    return attachment
+
+
+def attachment_remove(*, tenant: Tenant, actor: Actor, conversation: Conversation, pk: int) -> None:
+    """Take back a file that was not sent, with its bytes.
+
+    Raises:
+        Conflict: ``attachment_sent``, it belongs to a question, or to one that waits.
+        Missing: there is none.
+    """
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        attachment = attachment_get(actor=actor, conversation=row, pk=pk)
+        waits = QueuedQuestion.objects.filter(conversation=row, request__attachments__contains=pk)
+        if attachment.turn_id is not None or waits.exists():
+            raise Conflict("attachment_sent", "This file belongs to a question that was asked. It goes when the conversation is deleted.")  # fmt: skip
+        audit_record(tenant=tenant, actor=actor, action="attachment.remove", object=attachment, data={"conversation": row.pk})  # fmt: skip
+        document = attachment.document_id
+        attachment.delete()
+        attachments_forget(tenant, actor, [document])
+
+
+def attachment_retry(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, pk: int
+) -> Attachment:
+    """Read a file again that could not be read.
+
+    Raises:
+        Conflict: ``document_not_retryable``, or ``attachment_gone`` when its bytes are no more.
+        Missing: there is none.
+    """
+    actor.require("conversation.write")
+    attachment = attachment_get(actor=actor, conversation=conversation, pk=pk)
+    if attachment.document is None:
+        raise Conflict("attachment_gone", "The file was deleted. Remove it, and attach it again.")
+    system = system_actor(
+        tenant.pk, actor.user_id
+    )  # the file is the person's own, whatever their role
+    attachment.document = document_retry(tenant=tenant, actor=system, document=attachment.document)
+    return attachment
+
+
+def attachments_checked(
+    conversation: Conversation, pks: Sequence[int], beside: Turn | None = None
+) -> list[Attachment]:
+    """Return the files that go with a question: those named, and those of the question that it stands beside.
+
+    Args:
+        conversation: locked.
+
+    Raises:
+        Invalid: ``unknown_attachment``, one is not there or was sent before; ``attachment_unreadable``.
+    """
+    if not pks and beside is None:
+        return []
+    rows = Attachment.objects.filter(conversation=conversation).select_related("document")
+    chosen = list(rows.filter(turn=None, pk__in=set(pks)).order_by("pk"))
+    if len(chosen) != len(set(pks)):
+        message = "One of the attached files is not there any more, or was sent before. Reload the page, and attach it again."
+        raise Invalid("unknown_attachment", message, data={"fields": {"attachments": [message]}})
+    if beside is not None:
+        chosen = [*rows.filter(turn=beside).order_by("pk"), *chosen]
+    for row in chosen:
+        if problem := problem_of(row):
+            raise Invalid("attachment_unreadable", unreadable(row.name, problem), data={"attachment": row.pk})  # fmt: skip
+    return chosen
+
+
+def attachments_seen(tenant: Tenant, rows: Sequence[Attachment], model: str) -> None:
+    """Refuse a question whose model cannot look at what comes with it. Raises Invalid; see ``sight_check``."""
+    if any(is_image(row) or is_scan(row) for row in rows):
+        profile = catalog_for(tenant).get_model_info(model).profile
+        sight_check(rows, profile, model_label(model))
+
+
+def attachments_send(turn: Turn, rows: Sequence[Attachment]) -> list[Attachment]:
+    """Let files go with a turn; those of another turn stay there too. Returns the turn's own."""
+    sent = []
+    for row in rows:
+        if row.turn_id is not None:
+            row.pk, row._state.adding = None, True
+            row.conversation_id = turn.conversation_id
+        row.turn = turn
+        row.save()
+        sent.append(row)
+    return sent
+
+
+def attachments_forget(tenant: Tenant, actor: Actor, documents: Iterable[int | None]) -> None:
+    """Delete documents that no file of any conversation is any more."""
+    pks = {pk for pk in documents if pk is not None}
+    kept = Attachment.objects.filter(tenant=tenant, document_id__in=pks)
+    gone = pks.difference(kept.values_list("document_id", flat=True))
+    if gone:
+        private_documents_remove(tenant=tenant, actor=actor, documents=gone)
+
+
+def unreadable(name: str, problem: str) -> str:
+    """Return the sentence about a file that could not be read."""
+    return f"“{name}” could not be read: {problem} Read it again, or ask without it."
+
+
+def attaching_allowed(actor: Actor) -> None:
+    """Raise Denied unless the actor may attach files."""
+    actor.require("conversation.write")
+    actor.require("collection.read")
+    if actor.collections is not None:
+        raise Denied(
+            "key_limited",
+            "This key is for chosen collections alone, and an attached file lies in none of them. Use a key without that limit.",
+        )
+
+
+def _collection(conversation: Conversation) -> Collection | None:
+    """Return the private collection of a conversation, None before its first file."""
+    rows = Attachment.objects.filter(
+        conversation=conversation, document__collection__owner_id=conversation.user_id
+    )
+    row = rows.select_related("document__collection").order_by("pk").first()
+    return None if row is None or row.document is None else row.document.collection
+
+
+def _image_type(received: ReceivedFile) -> str:
+    """Return the media type of an image, "" for any other file. Raises Invalid."""
+    with received.path.open("rb") as file:
+        found = media_type_of(file.read(64))
+    if not found.startswith("image/"):
+        return ""
+    if received.size > MAX_IMAGE_BYTES:
+        raise Invalid("image_too_large", f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.", status=413)  # fmt: skip
+    return found

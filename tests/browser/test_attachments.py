@@ -1,0 +1,96 @@
+"""A file is given by button, by drag and by paste, read while the question waits, and cited."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.browser.portal import ANSWER_MS, READY_MS, Portal, assert_like_fresh
+
+NOTE = "The delivery to Porto costs 417 euros. It takes nine days by sea."
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360f8cf500f00038601805a347d6b0000000049454e44ae426082"
+)
+DROP = """(name) => {
+  const given = new DataTransfer();
+  given.items.add(new File([name + " holds 12 crates of lamps for the harbour."], name, {type: "text/plain"}));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.getElementById("composer").dispatchEvent(new DragEvent(kind, {dataTransfer: given, bubbles: true, cancelable: true}));
+  }
+}"""
+PASTE = """(text) => {
+  const given = new DataTransfer();
+  given.setData("text/plain", text);
+  document.querySelector("#composer textarea").dispatchEvent(new ClipboardEvent("paste", {clipboardData: given, bubbles: true, cancelable: true}));
+}"""
+
+
+def note(name: str = "delivery.txt", text: str = NOTE) -> Any:
+    return {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+
+
+def test_file_given_by_button_is_read_and_cited(portal: Portal) -> None:
+    page = portal.page
+    portal.open()
+    portal.choose_model("extractive")
+    page.get_by_label("Attach files").set_input_files([note()])
+    chips = page.locator("#attached .att")
+    expect(chips.get_by_text("delivery.txt")).to_be_visible()
+    expect(page.locator("#scope-files")).to_have_text("+ 1 file")
+    # Asked at once: the answer waits for the reading by itself.
+    portal.ask("What does the delivery to Porto cost?")
+    portal.wait_end()
+    expect(portal.answer).to_contain_text("417 euros", timeout=ANSWER_MS)
+    expect(portal.turns.last.locator(".atts .att")).to_have_text(re.compile("delivery.txt"))
+    expect(chips).to_have_count(0)
+    portal.answer.locator(".cite").first.click()
+    source = page.locator(".src[open]")
+    expect(source.locator("mark")).to_contain_text("417 euros", timeout=READY_MS)
+    expect(source).to_contain_text("Attached files")
+    page.reload()
+    expect(portal.answer.locator(".cite").first).to_be_visible()
+    assert_like_fresh(portal)
+    # It goes with the questions that follow; the page of the passage opens from the source.
+    portal.ask("How long does the delivery take?")
+    portal.wait_end()
+    expect(portal.answer).to_contain_text("nine days")
+    portal.answer.locator(".cite").first.click()
+    page.locator(".src[open]").get_by_role("link", name=re.compile("Open")).last.click()
+    expect(page.locator("#passage, .chunk.on").first).to_contain_text("417 euros")
+
+
+def test_files_dropped_and_pasted_can_be_taken_back(portal: Portal) -> None:
+    page = portal.page
+    portal.open()
+    portal.choose_model("extractive")
+    page.evaluate(DROP, "lots.txt")
+    page.evaluate(DROP, "other.txt")
+    chips = page.locator("#attached .att[data-att]")
+    expect(chips).to_have_count(2, timeout=READY_MS)
+    expect(page.locator("#attached .att[data-state=ready]")).to_have_count(2, timeout=READY_MS)
+    # Taken back, kept after all, taken back for good when the question is sent.
+    other = page.locator("#attached .att", has_text="other.txt")
+    other.get_by_role("button", name="Remove other.txt").click()
+    expect(page.locator("#scope-files")).to_have_text("+ 1 file")
+    other.get_by_role("button", name="Keep other.txt").click()
+    expect(page.locator("#scope-files")).to_have_text("+ 2 files")
+    other.get_by_role("button", name="Remove other.txt").click()
+    page.evaluate(PASTE, "Pasted words about rates and dates. " * 200)
+    pasted = page.locator("#attached .att", has_text="Pasted text.txt")
+    pasted.get_by_role("button", name="as text").click()
+    expect(portal.box).to_have_value(re.compile("Pasted words"))
+    # A picture is refused before it is sent, for this model looks at nothing.
+    stamp: Any = {"name": "stamp.png", "mimeType": "image/png", "buffer": PIXEL}
+    page.get_by_label("Attach files").set_input_files([stamp])
+    picture = page.locator("#attached .att", has_text="stamp.png")
+    expect(picture.get_by_text("cannot look at this")).to_be_visible(timeout=READY_MS)
+    portal.box.fill("How many crates does lots.txt hold?")
+    portal.box.press("Enter")
+    expect(page.locator("#composer-error")).to_contain_text("reads text alone")
+    picture.get_by_role("button", name="Remove stamp.png").click()
+    portal.ask("How many crates does lots.txt hold?")
+    portal.wait_end()
+    expect(portal.answer).to_contain_text("12 crates")
+    expect(portal.turns.last.locator(".atts .att")).to_have_count(1)
