@@ -31,11 +31,9 @@ def tool_lines(
         version: the assistant that answers, with its toolkit; None for the model alone.
         off: names of those that are switched off.
     """
-    guard = guard_for(
-        actor=actor,
-        scope={c.pk: c.name for c in scope_collections(actor=actor, conversation=None)},
-        tools=None if version is None else version_tools(version),
-    )
+    scope = {c.pk: c.name for c in scope_collections(actor=actor, conversation=None)}
+    tools = None if version is None else version_tools(version, scope)
+    guard = guard_for(actor=actor, scope=scope, tools=tools)
     lines: dict[str, ToolLine] = {}
     for bundle in guard.bundles:
         for tool in bundle.tools():
