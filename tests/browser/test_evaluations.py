@@ -97,7 +97,7 @@ def grade_like_the_judge(cast: Cast, queue: Any) -> None:
         for trial, name, level in Score.objects.filter(author_kind="judge").values_list(
             "trial_id", "name", "level"
         ):
-            judged.setdefault(trial, {})[name] = round(level)
+            judged.setdefault(trial, {})[name] = round(level or 0)
         for place, role in enumerate(("admin", "owner")):
             who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor(role)}
             while (taken := services.assignment_take(**who, queue=queue)) is not None:

@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from apps.collections.models import Document
 from apps.conversations import selectors, services, tasks
+from apps.conversations.branches import branch_before
 from apps.conversations.models import Conversation, Message, Turn
-from apps.conversations.tasks import history_of
+from apps.conversations.tasks import HISTORY_TURNS, history_of
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
@@ -231,7 +232,8 @@ async def test_history_has_the_answers_as_they_were_written(
     await answer(second, lane_threads, monkeypatch, [fails(AuthFailed("no key"))])
     third = await sync_to_async(ask)(cast, "Third?", conversation=turn.conversation)
     with tenant_scope(cast.tenant.pk):
-        history = await sync_to_async(history_of)(third)
+        before = await sync_to_async(branch_before)(third, HISTORY_TURNS - 1)
+        history = await sync_to_async(history_of)(third, [*before, third.pk], {})
     assert history == [
         UserMessage("First?"),
         LoopTurn(provider="extractive", model="extractive", text=f"One [c{chunk.pk}]."),

@@ -60,9 +60,9 @@ def test_findings_are_settled_by_the_rules_of_reviews(cast: Cast) -> None:
         assert not findings_of(actor=who["actor"], dataset=dataset, check=check).is_open
         assert services.rows_settle(**who, row_pks=[two], act="reject", note="Says the same.") == 1
         assert services.rows_settle(**who, row_pks=[three], act="redact") == 1
-        rows = DatasetRow.objects.in_bulk([one, two, three])
-    assert [rows[pk].status for pk in (one, two, three)] == ["approved", "rejected", "review"]
-    assert rows[three].answer == "[EMAIL]"
+        after = DatasetRow.objects.in_bulk([one, two, three])
+    assert [after[pk].status for pk in (one, two, three)] == ["approved", "rejected", "review"]
+    assert after[three].answer == "[EMAIL]"
 
 
 def test_a_licence_is_set_in_every_row_that_quotes_the_document(cast: Cast) -> None:

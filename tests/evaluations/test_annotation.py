@@ -13,13 +13,22 @@ from apps.evaluations import annotation_selectors as reads
 from apps.evaluations import services
 from apps.evaluations.comparison import arms_compare
 from apps.evaluations.gate import advisory_names, gate_run
-from apps.evaluations.models import AnnotationItem, Assignment, Experiment, Rubric, Score, Trial
+from apps.evaluations.models import (
+    AnnotationItem,
+    AnnotationQueue,
+    Assignment,
+    Experiment,
+    Rubric,
+    Score,
+    Trial,
+)
 from apps.evaluations.selectors import arm_scores
 from apps.evaluations.services import baseline_set, queue_create, rubric_seed
 from apps.evaluations.services.annotation import HELD
 from apps.evaluations.trust import agreement_list, arm_agreements
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.scope import tenant_scope
+from tests.cast import Cast
 from tests.evaluations.support import make_compared
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +53,13 @@ def make_queue(cast, arms, **given: Any):
         )  # fmt: skip
 
 
+def take(cast: Cast, queue: AnnotationQueue, role: str = "member") -> Assignment:
+    """Take the next answer, which must be there."""
+    taken = services.assignment_take(**who(cast, role), queue=queue)
+    assert taken is not None
+    return taken
+
+
 def grade_all(cast, queue, role, level) -> int:
     """Grade until nothing is left; ``level`` gives each from trial and criterion."""
     done = 0
@@ -64,18 +80,17 @@ def judged(trial: Trial, name: str) -> int:
 def test_each_answer_is_graded_by_so_many_and_by_nobody_twice(cast, arms):
     queue = make_queue(cast, arms, reviews=2, most=10)
     with tenant_scope(cast.tenant.pk):
-        first = services.assignment_take(**who(cast), queue=queue)
+        first = take(cast, queue)
         assert services.assignment_take(**who(cast), queue=queue) == first
-        other = services.assignment_take(**who(cast, "owner"), queue=queue)
-        assert other is not None
+        other = take(cast, queue, "owner")
         assert other.item_id == first.item_id
-        third = services.assignment_take(**who(cast, "admin"), queue=queue)
+        third = take(cast, queue, "admin")
         assert third.item_id != first.item_id  # two people hold the first
         Assignment.objects.filter(pk__in=[first.pk, other.pk]).update(
             created_at=timezone.now() - 2 * HELD
         )
         services.assignment_skip(**who(cast, "admin"), assignment=third)
-        again = services.assignment_take(**who(cast, "admin"), queue=queue)
+        again = take(cast, queue, "admin")
         assert again.item_id == first.item_id  # left lying for an hour
         services.assignment_skip(**who(cast, "admin"), assignment=again)
     assert [grade_all(cast, queue, role, lambda t, n: 4) for role in ("member", "owner")] == [
@@ -121,6 +136,8 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
         }
         facts = arm_agreements(actor=cast.actor("viewer"), arm=a)
     one = by_name["accuracy"]
+    assert one.judge_human is not None
+    assert one.people.alpha is not None
     assert (one.n, one.percent, one.judge_human.value) == (48, 1, 1)
     assert (one.people.alpha.value, one.people.cohen, one.people.fleiss) == (1, 1, 1)
     assert facts["accuracy"][0].is_trusted()
@@ -134,7 +151,7 @@ def test_an_undone_grade_counts_no_more_and_is_not_lost(cast, arms):
         return dict.fromkeys(SIX, value)
 
     with tenant_scope(cast.tenant.pk):
-        taken = services.assignment_take(**who(cast), queue=queue)
+        taken = take(cast, queue)
         services.assignment_grade(**who(cast), assignment=taken, levels=levels(1), note="a")
         with pytest.raises(Conflict):
             services.assignment_grade(**who(cast), assignment=taken, levels=levels(2))
@@ -158,14 +175,14 @@ def test_an_undone_grade_counts_no_more_and_is_not_lost(cast, arms):
 def test_known_answers_check_who_grades(cast, arms):
     queue = make_queue(cast, arms, reviews=1, most=3)
     with tenant_scope(cast.tenant.pk):
-        taken = services.assignment_take(**who(cast), queue=queue)
+        taken = take(cast, queue)
         with pytest.raises(Conflict):
             services.gold_set(**who(cast), assignment=taken)
         services.assignment_grade(**who(cast), assignment=taken, levels=dict.fromkeys(SIX, 3))
         with pytest.raises(Missing):
             services.gold_set(**who(cast, "owner"), assignment=taken)
         services.gold_set(**who(cast), assignment=taken)
-        given = services.assignment_take(**who(cast, "owner"), queue=queue)
+        given = take(cast, queue, "owner")
         assert given.item_id == taken.item_id  # enough people graded it, and yet
         levels = {**dict.fromkeys(SIX, 3), "accuracy": 1}
         services.assignment_grade(**who(cast, "owner"), assignment=given, levels=levels)
@@ -190,7 +207,7 @@ def test_what_is_refused(cast, arms):
             services.assignment_take(**who(cast), queue=queue)
         with pytest.raises(Denied):
             services.assignment_take(**who(cast, "viewer"), queue=queue)
-        taken = services.assignment_take(**who(cast, "owner"), queue=queue)
+        taken = take(cast, queue, "owner")
         with pytest.raises(Missing):
             services.assignment_skip(**who(cast), assignment=taken)
         for levels in (

@@ -111,10 +111,11 @@ def test_rate_doubt_and_budget_choose(cast):
 def test_who_may_and_what_cannot(cast):
     with pytest.raises(Denied):
         make_rule(cast, role="member")
-    for change in (
+    changes: tuple[dict[str, Any], ...] = (
         {"rate": 1.5}, {"rate": 0.0}, {"scorers": []}, {"scorers": [{"kind": "token_f1"}]}, {"name": " "},
         {"budget_usd": Decimal("NaN")},
-    ):  # fmt: skip
+    )  # fmt: skip
+    for change in changes:
         with pytest.raises(Invalid):
             make_rule(cast, **change)
     with pytest.raises(Missing):
