@@ -6,12 +6,22 @@ import os
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from pytest_socket import socket_allow_hosts
 
 from tests.cast import Cast, make_cast
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, and no clock: a slow machine is no failure.
+hypothesis.settings.register_profile(
+    "groundwork",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("groundwork")
 
 
 def pytest_configure(config: pytest.Config) -> None:
