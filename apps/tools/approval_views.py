@@ -18,6 +18,7 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
@@ -59,19 +60,23 @@ async def stream(request: HttpRequest, tenant_slug: str) -> HttpResponseBase:
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
     actor.require("run.read")
-    response = StreamingHttpResponse(_frames(tenant, actor, request.GET), content_type=EVENT_STREAM)
+    response = StreamingHttpResponse(
+        _frames(tenant, actor, request.GET, get_token(request)), content_type=EVENT_STREAM
+    )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _frames(tenant: Tenant, actor: Actor, query: QueryDict) -> AsyncGenerator[bytes, None]:
+async def _frames(
+    tenant: Tenant, actor: Actor, query: QueryDict, token: str
+) -> AsyncGenerator[bytes, None]:
     seq, shown = 0, None
     with tenant_scope(tenant.pk):  # the middleware's scope ended with the view
         async with hub.subscribe(tenant.pk, APPROVALS) as waker:
             yield HELLO
             while True:
-                html = await sync_to_async(_drawn)(tenant, actor, query)
+                html = await sync_to_async(_drawn)(tenant, actor, query, token)
                 if html is None:
                     yield frame("signed out", seq=seq, event="end")
                     return
@@ -85,8 +90,12 @@ async def _frames(tenant: Tenant, actor: Actor, query: QueryDict) -> AsyncGenera
                     yield HEARTBEAT
 
 
-def _drawn(tenant: Tenant, actor: Actor, query: QueryDict) -> str | None:
-    """Return the box with the rights of this moment, None for somebody who has left."""
+def _drawn(tenant: Tenant, actor: Actor, query: QueryDict, token: str) -> str | None:
+    """Return the box with the rights of this moment, None for somebody who has left.
+
+    Args:
+        token: against forged requests; the form that approves several calls is drawn with it.
+    """
     with tenant_scope(tenant.pk):
         found = Membership.objects.select_related("user").filter(
             tenant=tenant, user_id=actor.user_id or 0, user__is_active=True
@@ -95,7 +104,9 @@ def _drawn(tenant: Tenant, actor: Actor, query: QueryDict) -> str | None:
         if membership is None:
             return None
         now = user_actor(membership)
-        context = _box(tenant, now, query) | {"tenant": tenant, "actor": now}
+        context = _box(tenant, now, query) | {
+            "tenant": tenant, "actor": now, "csrf_token": token,
+        }  # fmt: skip
         return render_to_string("tools/_approvals.html", context)
 
 
