@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from apps.evaluations import services
 from apps.evaluations.models import Experiment, Preference, Score, Trial
@@ -20,6 +20,12 @@ from tests.cast import Cast
 from tests.evaluations.support import make_compared
 
 ROWS = 24
+
+
+def shows(page: Page, text: str) -> None:
+    """Wait for a page with a text and for its scripts, as a person does before pressing a key."""
+    expect(page.get_by_text(text)).to_be_visible()
+    page.wait_for_load_state()
 
 
 def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> None:
@@ -41,22 +47,23 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     expect(page.get_by_text("Nobody has graded yet")).to_be_visible()
     picture(portal, "queue-empty")
     page.get_by_role("link", name="Grade the first answer").click()
-    expect(page.get_by_text("48 left")).to_be_visible()
+    shows(page, "48 left")
     page.keyboard.press("3")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Grade every criterion")
+    page.wait_for_load_state()
     for key in "45454":
         page.keyboard.press(key)
     picture(portal, "annotate")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("47 left")).to_be_visible()
+    shows(page, "47 left")
     page.keyboard.press("u")
-    expect(page.get_by_text("48 left")).to_be_visible()
+    shows(page, "48 left")
     expect(page.locator("input:checked")).to_have_count(6)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("47 left")).to_be_visible()
+    shows(page, "47 left")
     page.keyboard.press("s")
-    expect(page.get_by_text("46 left")).to_be_visible()
+    shows(page, "46 left")
     grade_like_the_judge(cast, queue)
     portal.open(f"evaluations/annotation/{queue.pk}/")
     picture(portal, "queue")
