@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from django.db import transaction
 
@@ -25,4 +24,11 @@ def answer_tell(turn: Turn) -> None:
     The answer is there by then, so nothing that they do can delay or undo it; what one of them raises is logged.
     """
     for listener in _LISTENERS:
-        transaction.on_commit(partial(listener, turn), robust=True)
+        transaction.on_commit(_told(listener, turn), robust=True)
+
+
+def _told(listener: Listener, turn: Turn) -> Callable[[], object]:
+    def tell() -> object:  # Django logs a failure under the function's name, which a partial has not
+        return listener(turn)
+
+    return tell

@@ -206,7 +206,7 @@ def test_page_of_a_long_conversation_needs_few_queries(
             ask(cast, "more", conversation=first.conversation)
         services.turn_stop(tenant=cast.tenant, actor=cast.actor("member"), turn=_last(first))
     client = client_of(cast, "member")
-    with django_assert_max_num_queries(21):
+    with django_assert_max_num_queries(23):
         client.get(url("detail", cast, first.conversation_id))
 
 
@@ -284,8 +284,7 @@ def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any
     client = client_of(cast, "member")
     client.post(url("run-stop", cast, turn.conversation_id, turn.run_id))
     form = {"text": "Why?", "client_id": str(uuid.uuid4())}
-    with django_assert_max_num_queries(
-        22
-    ):  # the way to the first text begins here: add none lightly
+    # The way to the first text begins here: add none lightly.
+    with django_assert_max_num_queries(23):
         sent = client.post(url("turn-create", cast, turn.conversation_id), form, headers=HTMX)
     assert sent.status_code == 200

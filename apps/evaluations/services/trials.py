@@ -100,8 +100,11 @@ def trials_start(experiment: Experiment) -> int:
 def _scores_keep(experiment: Experiment) -> None:
     """Keep what the arms scored, packed: nothing of it changes after the end, and comparisons read it at once."""
     KeptScores.objects.bulk_create(
-        KeptScores(tenant_id=experiment.tenant_id, arm=arm, data=pack(arm_scores_counted(arm)))
-        for arm in experiment.arms.all()
+        (
+            KeptScores(tenant_id=experiment.tenant_id, arm=arm, data=pack(arm_scores_counted(arm)))
+            for arm in experiment.arms.all()
+        ),
+        ignore_conflicts=True,  # a repeated job comes to the end once more
     )
 
 
