@@ -28,7 +28,8 @@ def answer_tell(turn: Turn) -> None:
 
 
 def _told(listener: Listener, turn: Turn) -> Callable[[], object]:
-    def tell() -> object:  # Django logs a failure under the function's name, which a partial has not
+    # Django logs a failure under the function's name, which a partial has not.
+    def tell() -> object:
         return listener(turn)
 
     return tell

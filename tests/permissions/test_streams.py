@@ -60,7 +60,13 @@ def _key(side: Side, scopes: list[str]) -> str:
 
 
 async def sides() -> tuple[Side, Side]:
-    return await sync_to_async(lambda: (Side(), Side()))()
+    def make() -> tuple[Side, Side]:
+        both = Side(), Side()
+        for side in both:
+            side.people.everyone()  # a first asking inside the event loop would be refused
+        return both
+
+    return await sync_to_async(make)()
 
 
 def test_streams_have_rows():
