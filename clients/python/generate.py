@@ -57,14 +57,15 @@ def models(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of models.py."""
     yield f'"""What the API takes and gives. {NOTE}"""\n'
     yield "from __future__ import annotations\n"
-    yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict\n"
+    yield "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final\n"
     yield "from groundwork_client import transport\n"
     for name, schema in sorted(document["components"]["schemas"].items()):
         if "properties" not in schema:
             yield f'\n{name}: TypeAlias = "{type_of(schema)}"'
             continue
         required = set(schema.get("required", ()))
-        yield f"\n\nclass {name}(TypedDict):"
+        # Final: a type checker then tells the shapes of a union apart by their keys.
+        yield f"\n\n@final\nclass {name}(TypedDict):"
         yield from _documented(schema.get("description", ""), "    ")
         for field, value in schema["properties"].items():
             if not field.isidentifier() or keyword.iskeyword(field):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
 from groundwork_client import transport
 
 
 
+@final
 class Access(TypedDict):
     subject: AccessSubject
     collections: list[AccessCollection]
@@ -16,6 +17,7 @@ class Access(TypedDict):
     """Usable keys that act for the same person."""
 
 
+@final
 class AccessCollection(TypedDict):
     id: int
     name: str
@@ -25,6 +27,7 @@ class AccessCollection(TypedDict):
     """Limited to others; null unless you manage tools."""
 
 
+@final
 class AccessKey(TypedDict):
     id: int
     name: str
@@ -33,6 +36,7 @@ class AccessKey(TypedDict):
     expires_at: str | None
 
 
+@final
 class AccessSubject(TypedDict):
     kind: AccessSubjectKindEnum
     name: str
@@ -43,6 +47,7 @@ class AccessSubject(TypedDict):
 AccessSubjectKindEnum: TypeAlias = "Literal['user', 'api_key', 'system']"
 
 
+@final
 class AccessTool(TypedDict):
     name: str
     group: str
@@ -54,6 +59,7 @@ class AccessTool(TypedDict):
     """A milder effect that calls about single collections can have; empty for none."""
 
 
+@final
 class AccessTry(TypedDict):
     effect: EffectEnum
     rule: int | None
@@ -65,6 +71,7 @@ class AccessTry(TypedDict):
     """Why the arguments do not fit the tool; such a call is refused before the policy is asked."""
 
 
+@final
 class AccessTryInputRequest(TypedDict):
     tool: str
     arguments: NotRequired[dict[str, Any]]
@@ -77,12 +84,14 @@ class AccessTryInputRequest(TypedDict):
 ActEnum: TypeAlias = "Literal['reject', 'train', 'redact']"
 
 
+@final
 class AgainInputRequest(TypedDict):
     client_id: NotRequired[str]
     """As for a question: sent again, it returns the turn that exists."""
     model: NotRequired[str]
 
 
+@final
 class AgreementOutput(TypedDict):
     """One score of one judge, beside people."""
     name: str
@@ -101,6 +110,7 @@ class AgreementOutput(TypedDict):
 ApproverKindEnum: TypeAlias = "Literal['self', 'role', 'member']"
 
 
+@final
 class ArgumentChange(TypedDict):
     path: str
     """Such as `to.name` or `rows[2]`."""
@@ -111,6 +121,7 @@ class ArgumentChange(TypedDict):
     """JSON text; empty where there is none."""
 
 
+@final
 class ArmInputRequest(TypedDict):
     """An arm to be made."""
     name: NotRequired[str]
@@ -120,6 +131,7 @@ class ArmInputRequest(TypedDict):
     version, model, collections, prompt, mode, k. reference: nothing; the rows' own answers."""
 
 
+@final
 class ArmOutput(TypedDict):
     """An arm."""
     id: int
@@ -130,6 +142,7 @@ class ArmOutput(TypedDict):
     """See apps.evaluations.targets."""
 
 
+@final
 class AskInputRequest(TypedDict):
     text: str
     """The question."""
@@ -147,6 +160,7 @@ class AskInputRequest(TypedDict):
     has become of it.  * `refuse` - refuse * `queue` - queue"""
 
 
+@final
 class AssignmentOutput(TypedDict):
     """An answer and what its person did with it."""
     id: int
@@ -156,6 +170,7 @@ class AssignmentOutput(TypedDict):
 AssignmentOutputStateEnum: TypeAlias = "Literal['open', 'done', 'skipped']"
 
 
+@final
 class Assistant(TypedDict):
     id: int
     slug: str
@@ -170,6 +185,7 @@ class Assistant(TypedDict):
     archived_at: str | None
 
 
+@final
 class AssistantChange(TypedDict):
     """One thing in which two versions differ."""
     label: str
@@ -179,6 +195,7 @@ class AssistantChange(TypedDict):
     """For longer texts, in place of `before` and `after`."""
 
 
+@final
 class AssistantChanges(TypedDict):
     before: int
     """Number of the older version."""
@@ -186,6 +203,7 @@ class AssistantChanges(TypedDict):
     changes: list[AssistantChange]
 
 
+@final
 class AssistantInputRequest(TypedDict):
     """What a version is made of; a field that is left out has its default."""
     mode: NotRequired[ModeEnum]
@@ -217,6 +235,7 @@ class AssistantInputRequest(TypedDict):
     description: NotRequired[str]
 
 
+@final
 class AssistantVersion(TypedDict):
     number: int
     mode: ModeEnum
@@ -238,6 +257,7 @@ class AssistantVersion(TypedDict):
     created_at: str
 
 
+@final
 class Attachment(TypedDict):
     id: int
     name: str
@@ -257,6 +277,7 @@ class Attachment(TypedDict):
     created_at: str
 
 
+@final
 class AttachmentInputRequest(TypedDict):
     file: transport.File
     """The file, as multipart/form-data."""
@@ -268,12 +289,14 @@ AttachmentStateEnum: TypeAlias = "Literal['reading', 'ready', 'failed']"
 AuthorKindEnum: TypeAlias = "Literal['rule', 'judge', 'person']"
 
 
+@final
 class BaselineInputRequest(TypedDict):
     """Which baseline of the dataset the arm becomes."""
     name: NotRequired[str]
     note: NotRequired[str]
 
 
+@final
 class BaselineOutput(TypedDict):
     """A baseline as it is now."""
     name: str
@@ -285,6 +308,7 @@ class BaselineOutput(TypedDict):
 BlankEnum: TypeAlias = "Literal['']"
 
 
+@final
 class Budget(TypedDict):
     id: int
     kind: BudgetKindEnum
@@ -306,6 +330,7 @@ class Budget(TypedDict):
 BudgetInputKindEnum: TypeAlias = "Literal['tenant', 'member', 'key', 'assistant']"
 
 
+@final
 class BudgetInputRequest(TypedDict):
     kind: BudgetInputKindEnum
     subject_id: NotRequired[int | None]
@@ -316,11 +341,13 @@ class BudgetInputRequest(TypedDict):
 BudgetKindEnum: TypeAlias = "Literal['tenant', 'member', 'key', 'assistant', 'job']"
 
 
+@final
 class BudgetRules(TypedDict):
     refuses_unpriced: bool
     """Refuse models without a known price while a budget applies; otherwise they are estimated."""
 
 
+@final
 class BudgetRulesRequest(TypedDict):
     refuses_unpriced: bool
     """Refuse models without a known price while a budget applies; otherwise they are estimated."""
@@ -334,6 +361,7 @@ CallPath: TypeAlias = "Literal['chat', 'job', 'code', 'rest', 'mcp']"
 CallsEnum: TypeAlias = "Literal['any', 'read_only', 'side_effects']"
 
 
+@final
 class ChainStep(TypedDict):
     chunk: ChunkBrief
     depth: int
@@ -341,6 +369,7 @@ class ChainStep(TypedDict):
     """The link that led to it."""
 
 
+@final
 class ChangeInputRequest(TypedDict):
     change: NotRequired[int | None]
     """The change; the newest that fits if left out."""
@@ -348,6 +377,7 @@ class ChangeInputRequest(TypedDict):
 ChangeKind: TypeAlias = "Literal['changed', 'added', 'removed']"
 
 
+@final
 class ChatCompletion(TypedDict):
     """As OpenAI documents it; ``groundwork`` holds the run, its state, citations, and calls that wait for
     approval."""
@@ -362,6 +392,7 @@ class ChatCompletion(TypedDict):
 ChatCompletionObjectEnum: TypeAlias = "Literal['chat.completion']"
 
 
+@final
 class ChatCompletionShapeRequest(TypedDict):
     model: str
     messages: list[dict[str, Any]]
@@ -378,6 +409,7 @@ class ChatCompletionShapeRequest(TypedDict):
     groundwork: NotRequired[ExtensionShapeRequest]
 
 
+@final
 class CheckOutput(TypedDict):
     """One decision of a gate."""
     name: str
@@ -396,6 +428,7 @@ class CheckOutput(TypedDict):
 CheckOutputVerdictEnum: TypeAlias = "Literal['passed', 'failed', 'advisory']"
 
 
+@final
 class Chunk(TypedDict):
     id: int
     citation_id: str
@@ -425,6 +458,7 @@ class Chunk(TypedDict):
     is_edited: bool
 
 
+@final
 class ChunkBrief(TypedDict):
     id: int
     document_id: int
@@ -436,6 +470,7 @@ class ChunkBrief(TypedDict):
     text: str
 
 
+@final
 class ChunkDetail(TypedDict):
     id: int
     citation_id: str
@@ -468,6 +503,7 @@ class ChunkDetail(TypedDict):
     next_id: int | None
 
 
+@final
 class ChunkLink(TypedDict):
     chunk: ChunkBrief
     """The other end."""
@@ -480,12 +516,14 @@ class ChunkLink(TypedDict):
     """0 to 1, stronger first."""
 
 
+@final
 class ChunkNeighbours(TypedDict):
     before: list[ChunkBrief]
     chunk: ChunkBrief
     after: list[ChunkBrief]
 
 
+@final
 class ChunkRead(TypedDict):
     """A passage that reached an answer."""
     id: int
@@ -507,6 +545,7 @@ class ChunkRead(TypedDict):
     """The document has been deleted since."""
 
 
+@final
 class ChunkRevision(TypedDict):
     id: int
     chunk_id: int
@@ -519,6 +558,7 @@ class ChunkRevision(TypedDict):
     at: str
 
 
+@final
 class ChunkSizes(TypedDict):
     total: int
     min: int
@@ -527,6 +567,7 @@ class ChunkSizes(TypedDict):
     percentiles: dict[str, float]
 
 
+@final
 class ChunkStatistics(TypedDict):
     documents: int
     chunks: int
@@ -539,6 +580,7 @@ class ChunkStatistics(TypedDict):
     coverage: Coverage
 
 
+@final
 class Citation(TypedDict):
     number: int
     """The marker [1] in the answer."""
@@ -555,11 +597,13 @@ class Citation(TypedDict):
     char_end: int
 
 
+@final
 class CodeEdges(TypedDict):
     outgoing: list[CodeLink]
     incoming: list[CodeLink]
 
 
+@final
 class CodeLink(TypedDict):
     kind: str
     """`defines`, `imports`, `calls` or `inherits`."""
@@ -574,6 +618,7 @@ class CodeLink(TypedDict):
     """Matched by name alone, or several fit."""
 
 
+@final
 class Collection(TypedDict):
     id: int
     name: str
@@ -597,6 +642,7 @@ class Collection(TypedDict):
     updated_at: str
 
 
+@final
 class CollectionInputRequest(TypedDict):
     name: str
     description: NotRequired[str]
@@ -623,6 +669,7 @@ class CollectionInputRequest(TypedDict):
     """Earlier versions kept of each document; 10 if not given."""
 
 
+@final
 class CollectionToolkit(TypedDict):
     toolkit: int | None
     """Its id; null for none."""
@@ -630,11 +677,13 @@ class CollectionToolkit(TypedDict):
     """Empty for none."""
 
 
+@final
 class CollectionToolkitChangeRequest(TypedDict):
     toolkit: int | None
     """Its id; null for none."""
 
 
+@final
 class ComparisonOutput(TypedDict):
     """Two arms compared; B is the arm of the address."""
     headline: str
@@ -655,6 +704,7 @@ class ComparisonOutput(TypedDict):
     """Worst change first, at most 500."""
 
 
+@final
 class ContractTest(TypedDict):
     id: int
     tool_name: str
@@ -667,6 +717,7 @@ class ContractTest(TypedDict):
     last_run_at: str | None
 
 
+@final
 class ContractTestInputRequest(TypedDict):
     tool_name: str
     name: str
@@ -676,11 +727,13 @@ class ContractTestInputRequest(TypedDict):
     """JSON Schema of the result."""
 
 
+@final
 class ContractTestRunRequest(TypedDict):
     version: NotRequired[int | None]
     """Id of a version of its tool; the one that waits, else the current one, if not given."""
 
 
+@final
 class Conversation(TypedDict):
     id: int
     title: str
@@ -700,6 +753,7 @@ class Conversation(TypedDict):
     updated_at: str
 
 
+@final
 class ConversationExport(TypedDict):
     name: str
     """For a file."""
@@ -709,6 +763,7 @@ class ConversationExport(TypedDict):
     """All branches as a tree by `parent`; with form=json."""
 
 
+@final
 class ConversationInputRequest(TypedDict):
     title: NotRequired[str]
     model: NotRequired[str]
@@ -721,6 +776,7 @@ class ConversationInputRequest(TypedDict):
     """Number of a version to try in place of the published one; needs the right assistant.write."""
 
 
+@final
 class ConversationRules(TypedDict):
     keep_days: int | None
     """The workspace's own rule; null for the server's default; 0 for ever."""
@@ -730,6 +786,7 @@ class ConversationRules(TypedDict):
     """A model names each conversation after its first answer."""
 
 
+@final
 class ConversationRulesInputRequest(TypedDict):
     keep_days: int | None
     """Days after the last question before a conversation is deleted; null for the server's default; 0 for ever."""
@@ -737,11 +794,13 @@ class ConversationRulesInputRequest(TypedDict):
     """Left out or null: unchanged."""
 
 
+@final
 class Count(TypedDict):
     count: int
     """Documents that were put into the queue."""
 
 
+@final
 class Coverage(TypedDict):
     text: int
     """Characters of the documents."""
@@ -752,6 +811,7 @@ class Coverage(TypedDict):
     share: float | None
 
 
+@final
 class CriterionOutput(TypedDict):
     """One score of both arms."""
     name: str
@@ -769,6 +829,7 @@ class CriterionOutput(TypedDict):
     is_shown: bool
 
 
+@final
 class CriterionShape(TypedDict):
     """One thing that is graded."""
     name: str
@@ -780,6 +841,7 @@ class CriterionShape(TypedDict):
     minimum: NotRequired[int | None]
 
 
+@final
 class CriterionShapeRequest(TypedDict):
     """One thing that is graded."""
     name: str
@@ -791,6 +853,7 @@ class CriterionShapeRequest(TypedDict):
     minimum: NotRequired[int | None]
 
 
+@final
 class Dataset(TypedDict):
     id: int
     slug: str
@@ -805,6 +868,7 @@ class Dataset(TypedDict):
     updated_at: str
 
 
+@final
 class DatasetCheck(TypedDict):
     id: int
     dataset_id: int
@@ -821,6 +885,7 @@ class DatasetCheck(TypedDict):
 DatasetCheckKind: TypeAlias = "Literal['duplicates', 'contamination', 'secrets', 'splits']"
 
 
+@final
 class DatasetCheckStartRequest(TypedDict):
     kind: DatasetCheckKind
     shares: NotRequired[dict[str, float]]
@@ -833,6 +898,7 @@ class DatasetCheckStartRequest(TypedDict):
     look at them from then on; left out: those named before."""
 
 
+@final
 class DatasetCollected(TypedDict):
     rows: list[DatasetCollectedRow]
     created: list[int]
@@ -841,6 +907,7 @@ class DatasetCollected(TypedDict):
     """Rows that were there already."""
 
 
+@final
 class DatasetCollectedRow(TypedDict):
     turn: int
     feedback: int | None
@@ -854,6 +921,7 @@ class DatasetCollectedRow(TypedDict):
     hidden: list[DatasetHidden]
 
 
+@final
 class DatasetCreateRequest(TypedDict):
     name: str
     slug: NotRequired[str]
@@ -862,6 +930,7 @@ class DatasetCreateRequest(TypedDict):
     needs_two_people: NotRequired[bool]
 
 
+@final
 class DatasetExport(TypedDict):
     id: int
     dataset_id: int
@@ -888,6 +957,7 @@ class DatasetExport(TypedDict):
 DatasetExportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo']"
 
 
+@final
 class DatasetExportStartRequest(TypedDict):
     version: NotRequired[int]
     """Its number; the newest without it."""
@@ -898,6 +968,7 @@ class DatasetExportStartRequest(TypedDict):
     split: NotRequired[SplitEnum | BlankEnum]
 
 
+@final
 class DatasetFinding(TypedDict):
     kind: str
     row: str
@@ -909,12 +980,14 @@ class DatasetFinding(TypedDict):
     """Names it when it is accepted."""
 
 
+@final
 class DatasetFindingAcceptRequest(TypedDict):
     fingerprints: list[str]
     note: str
     """Why this may leave the workspace."""
 
 
+@final
 class DatasetHidden(TypedDict):
     kind: str
     field: str
@@ -922,6 +995,7 @@ class DatasetHidden(TypedDict):
     """What was hidden, masked."""
 
 
+@final
 class DatasetImport(TypedDict):
     id: int
     dataset_id: int
@@ -946,6 +1020,7 @@ class DatasetImport(TypedDict):
 DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad']"
 
 
+@final
 class DatasetImportStartRequest(TypedDict):
     form: DatasetImportStartFormEnum
     """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
@@ -956,6 +1031,7 @@ class DatasetImportStartRequest(TypedDict):
     """Read it all and report, but add no row."""
 
 
+@final
 class DatasetRedaction(TypedDict):
     name: str
     """The field."""
@@ -963,6 +1039,7 @@ class DatasetRedaction(TypedDict):
     after: str
 
 
+@final
 class DatasetRow(TypedDict):
     """A row; ``record`` is what versions and exports keep of it."""
     id: int
@@ -977,6 +1054,7 @@ class DatasetRow(TypedDict):
     updated_at: str
 
 
+@final
 class DatasetRowChange(TypedDict):
     row: int
     kind: str
@@ -988,6 +1066,7 @@ class DatasetRowChange(TypedDict):
     """The row as it is."""
 
 
+@final
 class DatasetRowProblem(TypedDict):
     row: int
     """Its number in the file, from 1."""
@@ -998,6 +1077,7 @@ class DatasetRowProblem(TypedDict):
     """The file inside an archive."""
 
 
+@final
 class DatasetRowReviewRequest(TypedDict):
     verdict: DatasetRowReviewVerdictEnum
     content_hash: str
@@ -1009,6 +1089,7 @@ DatasetRowReviewVerdictEnum: TypeAlias = "Literal['approve', 'reject']"
 DatasetRowStatus: TypeAlias = "Literal['draft', 'review', 'approved', 'rejected']"
 
 
+@final
 class DatasetRowsFromConversationRequest(TypedDict):
     conversation: int
     turns: list[int]
@@ -1016,12 +1097,14 @@ class DatasetRowsFromConversationRequest(TypedDict):
     """Show what the rows would be, and add none."""
 
 
+@final
 class DatasetRowsFromFeedbackRequest(TypedDict):
     feedback: list[int]
     is_trial: NotRequired[bool]
     """Show what the rows would be, and add none."""
 
 
+@final
 class DatasetRowsSettleRequest(TypedDict):
     rows: list[int]
     act: ActEnum
@@ -1029,11 +1112,13 @@ class DatasetRowsSettleRequest(TypedDict):
     """Needed to reject."""
 
 
+@final
 class DatasetRowsSettled(TypedDict):
     changed: int
     """Rows."""
 
 
+@final
 class DatasetSource(TypedDict):
     document: str
     licenses: list[str]
@@ -1041,17 +1126,20 @@ class DatasetSource(TypedDict):
     rows: int
 
 
+@final
 class DatasetSourceLicensed(TypedDict):
     changed: int
     """Rows."""
 
 
+@final
 class DatasetSources(TypedDict):
     sources: list[DatasetSource]
     next: str | None
     """Ask for those after it; null at the end."""
 
 
+@final
 class DatasetVersion(TypedDict):
     number: int
     content_hash: str
@@ -1063,6 +1151,7 @@ class DatasetVersion(TypedDict):
     created_at: str
 
 
+@final
 class DatasetVersionCreateRequest(TypedDict):
     status: NotRequired[DatasetRowStatus | BlankEnum]
     """Rows of this state alone.  * `draft` - Draft * `review` - In review * `approved` - Approved * `rejected` -
@@ -1070,6 +1159,7 @@ class DatasetVersionCreateRequest(TypedDict):
     note: NotRequired[str]
 
 
+@final
 class DatasetVersionDiff(TypedDict):
     added: int
     removed: int
@@ -1083,6 +1173,7 @@ class DatasetVersionDiff(TypedDict):
 DatasetWorkStatus: TypeAlias = "Literal['queued', 'running', 'completed', 'blocked', 'failed', 'cancelled']"
 
 
+@final
 class Decision(TypedDict):
     id: int
     run_id: int
@@ -1118,6 +1209,7 @@ class Decision(TypedDict):
 DecisionInputDecisionEnum: TypeAlias = "Literal['approve', 'reject', 'answer']"
 
 
+@final
 class DecisionInputRequest(TypedDict):
     decision: DecisionInputDecisionEnum
     arguments: NotRequired[dict[str, Any] | None]
@@ -1136,6 +1228,7 @@ DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
 DifficultyEnum: TypeAlias = "Literal['easy', 'medium', 'hard']"
 
 
+@final
 class Document(TypedDict):
     id: int
     collection_id: int
@@ -1186,12 +1279,14 @@ class Document(TypedDict):
     finished_at: str | None
 
 
+@final
 class DocumentAccess(TypedDict):
     is_restricted: bool
     roles: list[str]
     users: list[int]
 
 
+@final
 class DocumentAccessInputRequest(TypedDict):
     is_restricted: bool
     """False opens it to the workspace."""
@@ -1201,6 +1296,7 @@ class DocumentAccessInputRequest(TypedDict):
     """Ids of members."""
 
 
+@final
 class DocumentDetail(TypedDict):
     id: int
     collection_id: int
@@ -1252,6 +1348,7 @@ class DocumentDetail(TypedDict):
     ledger: Ledger
 
 
+@final
 class DocumentMoveRequest(TypedDict):
     path: str
     """Where it is to lie, folder/name."""
@@ -1261,16 +1358,19 @@ DocumentSource: TypeAlias = "Literal['upload', 'archive', 'folder', 'git', 'url'
 DocumentStatus: TypeAlias = "Literal['queued', 'processing', 'ready', 'failed', 'cancelled']"
 
 
+@final
 class DocumentTypeRules(TypedDict):
     rules: Any
     """Signals by type, as data; null for none. See document-types/example."""
 
 
+@final
 class DocumentTypeRulesRequest(TypedDict):
     rules: Any
     """Signals by type, as data; null for none. See document-types/example."""
 
 
+@final
 class DraftInputRequest(TypedDict):
     text: str
     """Empty: no draft."""
@@ -1278,6 +1378,7 @@ class DraftInputRequest(TypedDict):
 EffectEnum: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 
+@final
 class Embedding(TypedDict):
     object: str
     """Always `embedding`."""
@@ -1286,6 +1387,7 @@ class Embedding(TypedDict):
     """Numbers; or little-endian float32 in base64, when asked for."""
 
 
+@final
 class Embeddings(TypedDict):
     """As OpenAI documents it; ``groundwork.truncated`` counts texts of which the model saw only the beginning."""
     object: str
@@ -1296,6 +1398,7 @@ class Embeddings(TypedDict):
     groundwork: dict[str, Any]
 
 
+@final
 class EmbeddingsShapeRequest(TypedDict):
     model: str
     input: str | list[str]
@@ -1306,6 +1409,7 @@ class EmbeddingsShapeRequest(TypedDict):
 EncodingFormatEnum: TypeAlias = "Literal['float', 'base64']"
 
 
+@final
 class Error(TypedDict):
     """The one shape of every error."""
     code: str
@@ -1318,6 +1422,7 @@ class Error(TypedDict):
     """Quote it when you ask for help."""
 
 
+@final
 class EstimateOutput(TypedDict):
     """A mean with its 95 % interval."""
     value: float
@@ -1331,6 +1436,7 @@ EventsEnum: TypeAlias = "Literal['run.finished', 'approval.needed', 'ingestion.f
 ExpectedEnum: TypeAlias = "Literal['answer', 'abstain', 'refuse', 'cite_all']"
 
 
+@final
 class ExperimentInputRequest(TypedDict):
     """An experiment to be started."""
     name: str
@@ -1345,6 +1451,7 @@ class ExperimentInputRequest(TypedDict):
     """Hard limit for answers and judges; null for none."""
 
 
+@final
 class ExperimentOutput(TypedDict):
     """An experiment with its counts."""
     id: int
@@ -1376,12 +1483,14 @@ class ExperimentOutput(TypedDict):
 ExperimentOutputStateEnum: TypeAlias = "Literal['running', 'paused', 'stopped', 'completed']"
 
 
+@final
 class ExtensionShapeRequest(TypedDict):
     collections: NotRequired[Any]
     events: NotRequired[bool]
     """Stream the run's events too, under `groundwork`."""
 
 
+@final
 class Feedback(TypedDict):
     id: int
     turn_id: int
@@ -1396,6 +1505,7 @@ class Feedback(TypedDict):
     updated_at: str
 
 
+@final
 class FeedbackInputRequest(TypedDict):
     verdict: FeedbackInputVerdictEnum
     reason: NotRequired[ReasonEnum | BlankEnum]
@@ -1408,6 +1518,7 @@ class FeedbackInputRequest(TypedDict):
 FeedbackInputVerdictEnum: TypeAlias = "Literal['good', 'bad']"
 
 
+@final
 class File(TypedDict):
     path: str
     lines: list[str]
@@ -1425,6 +1536,7 @@ class File(TypedDict):
     changed_at: str
 
 
+@final
 class FileChange(TypedDict):
     id: int
     action: str
@@ -1437,11 +1549,13 @@ class FileChange(TypedDict):
     revisions: list[FileRevision]
 
 
+@final
 class FileDiff(TypedDict):
     diff: str
     """A unified diff."""
 
 
+@final
 class FileEditInputRequest(TypedDict):
     path: str
     expected: NotRequired[str | None]
@@ -1449,6 +1563,7 @@ class FileEditInputRequest(TypedDict):
     edits: list[TextEditInputRequest]
 
 
+@final
 class FileListing(TypedDict):
     folder: str
     entries: list[ListedOutput]
@@ -1457,6 +1572,7 @@ class FileListing(TypedDict):
     has_more: bool
 
 
+@final
 class FileMatches(TypedDict):
     matches: list[MatchOutput]
     next_offset: int | None
@@ -1464,12 +1580,14 @@ class FileMatches(TypedDict):
     note: str
 
 
+@final
 class FileMoveInputRequest(TypedDict):
     note: NotRequired[str]
     path: str
     to: str
 
 
+@final
 class FileRevision(TypedDict):
     id: int
     path: str
@@ -1477,6 +1595,7 @@ class FileRevision(TypedDict):
     after: NotRequired[str | None]
 
 
+@final
 class FileRules(TypedDict):
     allow: NotRequired[list[str]]
     deny: NotRequired[list[str]]
@@ -1487,6 +1606,7 @@ class FileRules(TypedDict):
     max_files: NotRequired[int]
 
 
+@final
 class FileRulesRequest(TypedDict):
     allow: NotRequired[list[str]]
     deny: NotRequired[list[str]]
@@ -1497,6 +1617,7 @@ class FileRulesRequest(TypedDict):
     max_files: NotRequired[int]
 
 
+@final
 class FileWriteInputRequest(TypedDict):
     note: NotRequired[str]
     path: str
@@ -1505,16 +1626,19 @@ class FileWriteInputRequest(TypedDict):
     """SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."""
 
 
+@final
 class FilesChanged(TypedDict):
     change: FileChange | None
     """None when the files were so already."""
 
 
+@final
 class FilesEditInputRequest(TypedDict):
     note: NotRequired[str]
     files: list[FileEditInputRequest]
 
 
+@final
 class Finding(TypedDict):
     code: str
     subject: str
@@ -1526,6 +1650,7 @@ class Finding(TypedDict):
     """What to do about what cannot be repaired here."""
 
 
+@final
 class FoundConversation(TypedDict):
     id: int
     title: str
@@ -1540,16 +1665,19 @@ class FoundConversation(TypedDict):
     """Where in the excerpt the words are: [start, end) in characters."""
 
 
+@final
 class FoundConversations(TypedDict):
     results: list[FoundConversation]
 
 
+@final
 class FunctionShapeRequest(TypedDict):
     name: str
     description: NotRequired[str]
     parameters: NotRequired[dict[str, Any]]
 
 
+@final
 class FunctionToolShapeRequest(TypedDict):
     name: str
     description: NotRequired[str | None]
@@ -1557,6 +1685,7 @@ class FunctionToolShapeRequest(TypedDict):
     type: TypeEnum
 
 
+@final
 class GateInputRequest(TypedDict):
     """What the gate holds the arm to."""
     baseline: NotRequired[str]
@@ -1570,6 +1699,7 @@ class GateInputRequest(TypedDict):
     """Least lower end of a judge's kappa with people."""
 
 
+@final
 class GateOutput(TypedDict):
     """What a gate decided."""
     code: int
@@ -1581,6 +1711,7 @@ class GateOutput(TypedDict):
     arm: int | None
 
 
+@final
 class Generation(TypedDict):
     id: int
     dataset_id: int
@@ -1603,10 +1734,12 @@ class Generation(TypedDict):
     finished_at: str | None
 
 
+@final
 class GenerationResumeRequest(TypedDict):
     budget_usd: NotRequired[str | None]
 
 
+@final
 class GenerationStartRequest(TypedDict):
     model: NotRequired[str]
     """An id of the model list."""
@@ -1621,14 +1754,17 @@ class GenerationStartRequest(TypedDict):
 GenerationStateEnum: TypeAlias = "Literal['queued', 'running', 'paused', 'stopped', 'completed', 'failed']"
 
 
+@final
 class GitDiff(TypedDict):
     files: list[dict[str, Any]]
 
 
+@final
 class GitLog(TypedDict):
     commits: list[dict[str, Any]]
 
 
+@final
 class GitStatus(TypedDict):
     branch: str
     staged: list[dict[str, Any]]
@@ -1638,6 +1774,7 @@ class GitStatus(TypedDict):
 GradeInputDoEnum: TypeAlias = "Literal['grade', 'skip', 'gold']"
 
 
+@final
 class GradeInputRequest(TypedDict):
     """A decision about one answer."""
     do: GradeInputDoEnum
@@ -1647,6 +1784,7 @@ class GradeInputRequest(TypedDict):
     note: NotRequired[str]
 
 
+@final
 class GraderOutput(TypedDict):
     """One person's work."""
     name: str
@@ -1659,11 +1797,13 @@ class GraderOutput(TypedDict):
     gold_total: int
 
 
+@final
 class HandOverInputRequest(TypedDict):
     to: int
     """Id of the member's person."""
 
 
+@final
 class Import(TypedDict):
     id: int
     collection_id: int
@@ -1678,6 +1818,7 @@ class Import(TypedDict):
     finished_at: str | None
 
 
+@final
 class ImportDetail(TypedDict):
     id: int
     collection_id: int
@@ -1693,6 +1834,7 @@ class ImportDetail(TypedDict):
     problems: list[ImportProblem]
 
 
+@final
 class ImportProblem(TypedDict):
     path: str
     reason: str
@@ -1704,6 +1846,7 @@ class ImportProblem(TypedDict):
     """Left out by a rule, as expected."""
 
 
+@final
 class ImportStartRequest(TypedDict):
     source: ImportStartSourceEnum
     file: NotRequired[transport.File]
@@ -1732,6 +1875,7 @@ ImportStartSourceEnum: TypeAlias = "Literal['archive', 'git', 'chroma', 'folder'
 ImportStatus: TypeAlias = "Literal['queued', 'running', 'completed', 'failed', 'cancelled']"
 
 
+@final
 class IngestionCheck(TypedDict):
     documents: int
     chunks: int
@@ -1744,6 +1888,7 @@ LanguageEnum: TypeAlias = "Literal['simple', 'arabic', 'danish', 'dutch', 'engli
 LastOutcomeEnum: TypeAlias = "Literal['passed', 'failed']"
 
 
+@final
 class Ledger(TypedDict):
     pages: int
     skipped: int
@@ -1756,6 +1901,7 @@ class Ledger(TypedDict):
 LegsEnum: TypeAlias = "Literal['vector', 'lexical', 'exact']"
 
 
+@final
 class LinkCount(TypedDict):
     relation: str
     made_by: str
@@ -1764,6 +1910,7 @@ class LinkCount(TypedDict):
 LinksByEnum: TypeAlias = "Literal['rule', 'model']"
 
 
+@final
 class ListedOutput(TypedDict):
     name: str
     path: str
@@ -1777,6 +1924,7 @@ class ListedOutput(TypedDict):
     is_restricted: bool
 
 
+@final
 class LoggedCall(TypedDict):
     """A call as ``runs.call_log.call_facts`` tells it."""
     id: int
@@ -1814,6 +1962,7 @@ class LoggedCall(TypedDict):
     duration_ms: int | None
 
 
+@final
 class LoggedCallDetail(TypedDict):
     """A call as ``runs.call_log.call_facts`` tells it."""
     id: int
@@ -1853,6 +2002,7 @@ class LoggedCallDetail(TypedDict):
     """Its first 4000 characters."""
 
 
+@final
 class MatchOutput(TypedDict):
     path: str
     line: int
@@ -1860,6 +2010,7 @@ class MatchOutput(TypedDict):
     text: str
 
 
+@final
 class Me(TypedDict):
     kind: KindEnum
     tenant: Tenant
@@ -1871,6 +2022,7 @@ class Me(TypedDict):
     """Everything the caller may do."""
 
 
+@final
 class Member(TypedDict):
     id: int
     email: str
@@ -1881,6 +2033,7 @@ class Member(TypedDict):
 ModeEnum: TypeAlias = "Literal['tools', 'quick', 'planned', 'code']"
 
 
+@final
 class Model(TypedDict):
     """A model: the fields that OpenAI's clients read, and the facts we know."""
     id: str
@@ -1910,6 +2063,7 @@ class Model(TypedDict):
     """Its successor, empty when unknown."""
 
 
+@final
 class Models(TypedDict):
     object: ModelsObjectEnum
     data: list[Model]
@@ -1919,11 +2073,13 @@ ModelsObjectEnum: TypeAlias = "Literal['list']"
 NullEnum: TypeAlias = "Literal[None]"
 
 
+@final
 class OutgoingHosts(TypedDict):
     hosts: list[str]
     """Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host."""
 
 
+@final
 class OutgoingHostsRequest(TypedDict):
     hosts: list[str]
     """Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host."""
@@ -1931,252 +2087,294 @@ class OutgoingHostsRequest(TypedDict):
 OutputEnum: TypeAlias = "Literal['text', 'structured', 'schema']"
 
 
+@final
 class PaginatedAssistantList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Assistant]
 
 
+@final
 class PaginatedAssistantVersionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[AssistantVersion]
 
 
+@final
 class PaginatedAttachmentList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Attachment]
 
 
+@final
 class PaginatedChunkList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Chunk]
 
 
+@final
 class PaginatedChunkReadList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ChunkRead]
 
 
+@final
 class PaginatedChunkRevisionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ChunkRevision]
 
 
+@final
 class PaginatedCollectionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Collection]
 
 
+@final
 class PaginatedContractTestList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ContractTest]
 
 
+@final
 class PaginatedConversationList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Conversation]
 
 
+@final
 class PaginatedDatasetCheckList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[DatasetCheck]
 
 
+@final
 class PaginatedDatasetExportList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[DatasetExport]
 
 
+@final
 class PaginatedDatasetImportList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[DatasetImport]
 
 
+@final
 class PaginatedDatasetList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Dataset]
 
 
+@final
 class PaginatedDatasetRowList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[DatasetRow]
 
 
+@final
 class PaginatedDatasetVersionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[DatasetVersion]
 
 
+@final
 class PaginatedDecisionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Decision]
 
 
+@final
 class PaginatedDocumentList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Document]
 
 
+@final
 class PaginatedExperimentOutputList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ExperimentOutput]
 
 
+@final
 class PaginatedFeedbackList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Feedback]
 
 
+@final
 class PaginatedFileChangeList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[FileChange]
 
 
+@final
 class PaginatedGenerationList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Generation]
 
 
+@final
 class PaginatedImportList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Import]
 
 
+@final
 class PaginatedLoggedCallList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[LoggedCall]
 
 
+@final
 class PaginatedMemberList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Member]
 
 
+@final
 class PaginatedQueueOutputList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[QueueOutput]
 
 
+@final
 class PaginatedQueuedQuestionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[QueuedQuestion]
 
 
+@final
 class PaginatedRubricOutputList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[RubricOutput]
 
 
+@final
 class PaginatedSamplingRuleOutputList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[SamplingRuleOutput]
 
 
+@final
 class PaginatedSearchCaseList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[SearchCase]
 
 
+@final
 class PaginatedShareList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Share]
 
 
+@final
 class PaginatedSnapshotList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Snapshot]
 
 
+@final
 class PaginatedSpaceSwapList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[SpaceSwap]
 
 
+@final
 class PaginatedToolEntryList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolEntry]
 
 
+@final
 class PaginatedToolGrantList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolGrant]
 
 
+@final
 class PaginatedToolSourceList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolSource]
 
 
+@final
 class PaginatedToolVersionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolVersion]
 
 
+@final
 class PaginatedToolkitList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Toolkit]
 
 
+@final
 class PaginatedTrialOutputList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[TrialOutput]
 
 
+@final
 class PaginatedTurnList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Turn]
 
 
+@final
 class PaginatedWebhookDeliveryList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[WebhookDelivery]
 
 
+@final
 class PaginatedWebhookList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Webhook]
 
 
+@final
 class PairOutput(TypedDict):
     """Two arms by all their rows."""
     a: int
@@ -2192,6 +2390,7 @@ class PairOutput(TypedDict):
     """How often B would win if both answers were equally long."""
 
 
+@final
 class PairSummaryOutput(TypedDict):
     """The pairwise verdicts of an experiment."""
     pairs: list[PairOutput]
@@ -2205,12 +2404,14 @@ class PairSummaryOutput(TypedDict):
     """Why there are no strengths; empty when there are."""
 
 
+@final
 class PatchedAssistantUpdateRequest(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     is_archived: NotRequired[bool]
 
 
+@final
 class PatchedChunkChangeRequest(TypedDict):
     text: NotRequired[str]
     """Another text."""
@@ -2220,6 +2421,7 @@ class PatchedChunkChangeRequest(TypedDict):
     """Why."""
 
 
+@final
 class PatchedCollectionInputRequest(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
@@ -2246,12 +2448,14 @@ class PatchedCollectionInputRequest(TypedDict):
     """Earlier versions kept of each document; 10 if not given."""
 
 
+@final
 class PatchedConversationUpdateRequest(TypedDict):
     title: NotRequired[str]
     collections: NotRequired[list[int]]
     """Ids of the collections to search from now on; empty for all."""
 
 
+@final
 class PatchedDatasetRowUpdateRequest(TypedDict):
     question: NotRequired[str]
     answer: NotRequired[str]
@@ -2264,6 +2468,7 @@ class PatchedDatasetRowUpdateRequest(TypedDict):
     tags: NotRequired[list[str]]
 
 
+@final
 class PatchedDatasetSourceLicenseRequest(TypedDict):
     document: NotRequired[str]
     """Its name among the sources."""
@@ -2271,12 +2476,14 @@ class PatchedDatasetSourceLicenseRequest(TypedDict):
     """SPDX name or words; empty: not known."""
 
 
+@final
 class PatchedDatasetUpdateRequest(TypedDict):
     name: NotRequired[str]
     description: NotRequired[str]
     needs_two_people: NotRequired[bool]
 
 
+@final
 class PatchedDocumentDescribeRequest(TypedDict):
     document_type: NotRequired[str]
     """Empty gives it back to the rules."""
@@ -2286,11 +2493,13 @@ class PatchedDocumentDescribeRequest(TypedDict):
     """The team's own metadata, whole."""
 
 
+@final
 class PatchedQueuedUpdateRequest(TypedDict):
     text: NotRequired[str]
     """The question."""
 
 
+@final
 class PatchedToolEntryChangeRequest(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
@@ -2303,6 +2512,7 @@ class PatchedToolEntryChangeRequest(TypedDict):
     """Seconds."""
 
 
+@final
 class PatchedToolSourceUpdateRequest(TypedDict):
     title: NotRequired[str]
     url: NotRequired[str]
@@ -2318,6 +2528,7 @@ class PatchedToolSourceUpdateRequest(TypedDict):
     is_enabled: NotRequired[bool]
 
 
+@final
 class PatchedWebhookUpdateRequest(TypedDict):
     url: NotRequired[str]
     """http(s), on a public host."""
@@ -2326,6 +2537,7 @@ class PatchedWebhookUpdateRequest(TypedDict):
     is_enabled: NotRequired[bool]
 
 
+@final
 class PeopleOutput(TypedDict):
     """How far people agree with each other."""
     n: int
@@ -2340,6 +2552,7 @@ class PeopleOutput(TypedDict):
 PeriodEnum: TypeAlias = "Literal['day', 'month', 'total']"
 
 
+@final
 class Person(TypedDict):
     id: int
     email: str
@@ -2347,6 +2560,7 @@ class Person(TypedDict):
     """Full name; may be empty."""
 
 
+@final
 class PriceTier(TypedDict):
     """USD per million tokens for prompts above a size."""
     input: float
@@ -2356,6 +2570,7 @@ class PriceTier(TypedDict):
     above_tokens: int
 
 
+@final
 class ProgressOutput(TypedDict):
     """How far a queue is."""
     items: int
@@ -2367,6 +2582,7 @@ class ProgressOutput(TypedDict):
     graders: list[GraderOutput]
 
 
+@final
 class ProjectStructure(TypedDict):
     name: str
     size: int
@@ -2375,6 +2591,7 @@ class ProjectStructure(TypedDict):
     children: list[dict[str, Any]]
 
 
+@final
 class PublishInputRequest(TypedDict):
     version: int
     """Its number."""
@@ -2382,6 +2599,7 @@ class PublishInputRequest(TypedDict):
 QuestionType: TypeAlias = "Literal['factual', 'multi_hop', 'comparison', 'how_to', 'code', 'unanswerable', 'adversarial', 'injected', 'contradictory']"
 
 
+@final
 class QueueInputRequest(TypedDict):
     """A queue of answers to grade."""
     name: str
@@ -2401,6 +2619,7 @@ class QueueInputRequest(TypedDict):
     """Of a version's answers: a model, or `lexical`."""
 
 
+@final
 class QueueOutput(TypedDict):
     """A queue with its totals."""
     id: int
@@ -2422,11 +2641,13 @@ class QueueOutput(TypedDict):
 QueueStateInputDoEnum: TypeAlias = "Literal['close', 'reopen']"
 
 
+@final
 class QueueStateInputRequest(TypedDict):
     """What becomes of a queue."""
     do: QueueStateInputDoEnum
 
 
+@final
 class QueuedQuestion(TypedDict):
     id: int
     text: str
@@ -2438,6 +2659,7 @@ class QueuedQuestion(TypedDict):
     created_at: str
 
 
+@final
 class Reader(TypedDict):
     cursor: str
     """Give it back with the next step."""
@@ -2450,6 +2672,7 @@ class Reader(TypedDict):
 ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
 
 
+@final
 class Replay(TypedDict):
     """A replay beside its record."""
     is_equal: bool
@@ -2460,12 +2683,14 @@ class Replay(TypedDict):
     rows: list[ReplayRow]
 
 
+@final
 class ReplayInputRequest(TypedDict):
     """How to replay a run."""
     ask_model: NotRequired[bool]
     """Ask the run's model anew, which costs what it costs."""
 
 
+@final
 class ReplayRow(TypedDict):
     """One thing, as it was recorded and as it would be now."""
     step: int
@@ -2478,6 +2703,7 @@ class ReplayRow(TypedDict):
 RerankerEnum: TypeAlias = "Literal['default', 'none', 'cross-encoder', 'model']"
 
 
+@final
 class Response(TypedDict):
     """As OpenAI documents it; ``groundwork`` holds the run, its state, citations, and calls that wait for
     approval."""
@@ -2496,6 +2722,7 @@ class Response(TypedDict):
     groundwork: dict[str, Any]
 
 
+@final
 class ResponseShapeRequest(TypedDict):
     model: str
     input: str | list[dict[str, Any]]
@@ -2519,10 +2746,12 @@ class ResponseShapeRequest(TypedDict):
     groundwork: NotRequired[ExtensionShapeRequest]
 
 
+@final
 class RestoreInputRequest(TypedDict):
     revision: int
 
 
+@final
 class Retention(TypedDict):
     days: int | None
     """The workspace's own rule; null where the default holds."""
@@ -2530,17 +2759,20 @@ class Retention(TypedDict):
     """The server's; 0 keeps it for ever."""
 
 
+@final
 class RetentionChangeRequest(TypedDict):
     days: int | None
     """0 keeps it for ever; null goes back to the server's default."""
 
 
+@final
 class RetryInputRequest(TypedDict):
     model: NotRequired[str]
 
 Role: TypeAlias = "Literal['owner', 'admin', 'member', 'viewer']"
 
 
+@final
 class RowChangeOutput(TypedDict):
     """One row in both arms."""
     row: int
@@ -2549,6 +2781,7 @@ class RowChangeOutput(TypedDict):
     change: float
 
 
+@final
 class RubricInputRequest(TypedDict):
     """A rubric to be made."""
     name: str
@@ -2556,6 +2789,7 @@ class RubricInputRequest(TypedDict):
     criteria: list[CriterionShapeRequest]
 
 
+@final
 class RubricOutput(TypedDict):
     """A rubric with its versions."""
     id: int
@@ -2565,12 +2799,14 @@ class RubricOutput(TypedDict):
     created_at: str
 
 
+@final
 class RubricVersionInputRequest(TypedDict):
     """The next version of a rubric."""
     criteria: list[CriterionShapeRequest]
     note: NotRequired[str]
 
 
+@final
 class RubricVersionOutput(TypedDict):
     """A version of a rubric."""
     id: int
@@ -2581,6 +2817,7 @@ class RubricVersionOutput(TypedDict):
     created_at: str
 
 
+@final
 class RulesPreview(TypedDict):
     days: int
     """The rule that was tried; 0 for ever."""
@@ -2592,6 +2829,7 @@ class RulesPreview(TypedDict):
     """Last question in the oldest of them."""
 
 
+@final
 class Run(TypedDict):
     id: int
     kind: str
@@ -2614,6 +2852,7 @@ class Run(TypedDict):
 RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'stopped', 'failed']"
 
 
+@final
 class SamplingRuleInputRequest(TypedDict):
     """Which live answers are scored."""
     name: str
@@ -2628,6 +2867,7 @@ class SamplingRuleInputRequest(TypedDict):
     """For judges, a calendar month (UTC)."""
 
 
+@final
 class SamplingRuleOutput(TypedDict):
     """A rule."""
     id: int
@@ -2648,11 +2888,13 @@ class SamplingRuleOutput(TypedDict):
 SamplingStateInputDoEnum: TypeAlias = "Literal['pause', 'resume']"
 
 
+@final
 class SamplingStateInputRequest(TypedDict):
     """What becomes of a rule."""
     do: SamplingStateInputDoEnum
 
 
+@final
 class ScoreOutput(TypedDict):
     """A score; a value of null is "unscored", and the reason says why."""
     name: str
@@ -2667,6 +2909,7 @@ class ScoreOutput(TypedDict):
     """Scorer with its version, or person with their number."""
 
 
+@final
 class ScorerInputRequest(TypedDict):
     """A scorer with its options."""
     kind: str
@@ -2676,6 +2919,7 @@ class ScorerInputRequest(TypedDict):
     """Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number."""
 
 
+@final
 class SearchCandidate(TypedDict):
     chunk_id: int
     document_id: int
@@ -2692,6 +2936,7 @@ class SearchCandidate(TypedDict):
     """`returned`, or why it was dropped."""
 
 
+@final
 class SearchCase(TypedDict):
     id: int
     collection_id: int
@@ -2704,6 +2949,7 @@ class SearchCase(TypedDict):
     created_at: str
 
 
+@final
 class SearchCaseInputRequest(TypedDict):
     query: str
     chunks: NotRequired[list[int]]
@@ -2713,6 +2959,7 @@ class SearchCaseInputRequest(TypedDict):
     note: NotRequired[str]
 
 
+@final
 class SearchHidden(TypedDict):
     not_ready: int
     not_live: int
@@ -2722,6 +2969,7 @@ class SearchHidden(TypedDict):
     chunks_disabled: int
 
 
+@final
 class SearchHit(TypedDict):
     chunk_id: int
     collection_id: int
@@ -2747,6 +2995,7 @@ class SearchHit(TypedDict):
     after: list[str]
 
 
+@final
 class SearchRequest(TypedDict):
     query: str
     collections: NotRequired[list[int]]
@@ -2768,6 +3017,7 @@ class SearchRequest(TypedDict):
     """Tell how the search came to its result."""
 
 
+@final
 class SearchResult(TypedDict):
     query: str
     hits: list[SearchHit]
@@ -2783,6 +3033,7 @@ class SearchResult(TypedDict):
     trace: SearchTrace | None
 
 
+@final
 class SearchTrace(TypedDict):
     query: str
     searched: str
@@ -2797,6 +3048,7 @@ class SearchTrace(TypedDict):
     """What ordered the best passages anew; null where nothing did."""
 
 
+@final
 class Share(TypedDict):
     id: int
     key: str
@@ -2807,6 +3059,7 @@ class Share(TypedDict):
     """Who has opened it."""
 
 
+@final
 class SharedCitation(TypedDict):
     number: int
     document_name: str
@@ -2817,6 +3070,7 @@ class SharedCitation(TypedDict):
     """Empty where you may not see the source."""
 
 
+@final
 class SharedConversation(TypedDict):
     title: str
     by: str
@@ -2824,6 +3078,7 @@ class SharedConversation(TypedDict):
     turns: list[SharedTurn]
 
 
+@final
 class SharedTurn(TypedDict):
     question: str
     answer: str
@@ -2834,6 +3089,7 @@ class SharedTurn(TypedDict):
     hidden_citations: int
 
 
+@final
 class SheetOutput(TypedDict):
     """One answer to grade, blind: neither model nor judge nor other grades."""
     assignment: int
@@ -2847,6 +3103,7 @@ class SheetOutput(TypedDict):
     left: int
 
 
+@final
 class Snapshot(TypedDict):
     id: int
     collection_id: int
@@ -2854,12 +3111,14 @@ class Snapshot(TypedDict):
     at: str
 
 
+@final
 class SnapshotInputRequest(TypedDict):
     name: str
     at: NotRequired[str]
     """The moment; now if not given."""
 
 
+@final
 class SpaceSwap(TypedDict):
     id: int
     collection_id: int
@@ -2876,15 +3135,18 @@ class SpaceSwap(TypedDict):
     switched_at: str | None
 
 
+@final
 class SpaceSwapInputRequest(TypedDict):
     embedder: str
     """`provider/model`, with `@dimensions` where a model has several."""
 
 
+@final
 class SpaceSwapStepRequest(TypedDict):
     step: StepEnum
 
 
+@final
 class Span(TypedDict):
     path: str
     char_start: int
@@ -2897,6 +3159,7 @@ StageEnum: TypeAlias = "Literal['fetch', 'parse', 'chunk', 'summarise', 'embed',
 StateInputDoEnum: TypeAlias = "Literal['pause', 'resume', 'stop']"
 
 
+@final
 class StateInputRequest(TypedDict):
     """What becomes of an experiment."""
     do: StateInputDoEnum
@@ -2904,6 +3167,7 @@ class StateInputRequest(TypedDict):
 StepEnum: TypeAlias = "Literal['switch', 'undo', 'drop', 'cancel', 'retry']"
 
 
+@final
 class StrengthOutput(TypedDict):
     """An arm's place among all."""
     arm: int
@@ -2916,6 +3180,7 @@ class StrengthOutput(TypedDict):
 SubjectKindEnum: TypeAlias = "Literal['everyone', 'role', 'member', 'api_key']"
 
 
+@final
 class SyntaxCheck(TypedDict):
     path: str
     language: str
@@ -2923,6 +3188,7 @@ class SyntaxCheck(TypedDict):
     """line, column and message of each."""
 
 
+@final
 class TakenOutput(TypedDict):
     """The next answer to grade; null when nothing is left for this person."""
     sheet: SheetOutput | None
@@ -2930,6 +3196,7 @@ class TakenOutput(TypedDict):
 TargetKindEnum: TypeAlias = "Literal['tool', 'group', 'pattern', 'toolkit']"
 
 
+@final
 class Tenant(TypedDict):
     slug: str
     name: str
@@ -2937,6 +3204,7 @@ class Tenant(TypedDict):
 TextEditInputKindEnum: TypeAlias = "Literal['insert', 'replace_lines', 'delete_lines', 'replace_text']"
 
 
+@final
 class TextEditInputRequest(TypedDict):
     kind: TextEditInputKindEnum
     text: NotRequired[str]
@@ -2946,11 +3214,13 @@ class TextEditInputRequest(TypedDict):
     count: NotRequired[int]
 
 
+@final
 class Tool(TypedDict):
     type: TypeEnum
     function: ToolFunction
 
 
+@final
 class ToolCallInputRequest(TypedDict):
     id: str
     type: NotRequired[TypeEnum]
@@ -2959,6 +3229,7 @@ class ToolCallInputRequest(TypedDict):
 ToolCallStatus: TypeAlias = "Literal['running', 'waiting', 'succeeded', 'failed', 'denied', 'unknown']"
 
 
+@final
 class ToolCredential(TypedDict):
     id: int
     placement: ToolCredentialPlacement
@@ -2969,6 +3240,7 @@ class ToolCredential(TypedDict):
     updated_at: str
 
 
+@final
 class ToolCredentialInputRequest(TypedDict):
     placement: ToolCredentialPlacement
     parameter: NotRequired[str]
@@ -2978,6 +3250,7 @@ class ToolCredentialInputRequest(TypedDict):
 ToolCredentialPlacement: TypeAlias = "Literal['bearer', 'basic', 'header', 'query']"
 
 
+@final
 class ToolEntry(TypedDict):
     id: int
     name: str
@@ -2992,6 +3265,7 @@ class ToolEntry(TypedDict):
     updated_at: str
 
 
+@final
 class ToolEntryInputRequest(TypedDict):
     title: NotRequired[str]
     description: NotRequired[str]
@@ -3006,6 +3280,7 @@ class ToolEntryInputRequest(TypedDict):
     """The tool's."""
 
 
+@final
 class ToolExecuteInputRequest(TypedDict):
     tool_calls: list[ToolCallInputRequest]
     """As a model wrote them; they run side by side."""
@@ -3013,6 +3288,7 @@ class ToolExecuteInputRequest(TypedDict):
     """Ids of the collections the calls are about; all if not given."""
 
 
+@final
 class ToolExecution(TypedDict):
     run: int | None
     """Records the calls that ended."""
@@ -3024,6 +3300,7 @@ class ToolExecution(TypedDict):
     """Ids of the calls that wait."""
 
 
+@final
 class ToolFieldChange(TypedDict):
     field: str
     old: Any
@@ -3033,6 +3310,7 @@ class ToolFieldChange(TypedDict):
     why: str
 
 
+@final
 class ToolFunction(TypedDict):
     name: str
     description: str
@@ -3040,12 +3318,14 @@ class ToolFunction(TypedDict):
     """JSON Schema of the arguments."""
 
 
+@final
 class ToolFunctionCallRequest(TypedDict):
     name: str
     arguments: str
     """A JSON object as text."""
 
 
+@final
 class ToolGrant(TypedDict):
     id: int
     effect: EffectEnum
@@ -3062,6 +3342,7 @@ class ToolGrant(TypedDict):
     created_at: str
 
 
+@final
 class ToolGrantInputRequest(TypedDict):
     effect: EffectEnum
     target_kind: TargetKindEnum
@@ -3083,6 +3364,7 @@ class ToolGrantInputRequest(TypedDict):
     note: NotRequired[str]
 
 
+@final
 class ToolLimit(TypedDict):
     id: int
     kind: ToolLimitKind
@@ -3099,6 +3381,7 @@ class ToolLimit(TypedDict):
     """When the next period begins."""
 
 
+@final
 class ToolLimitInputRequest(TypedDict):
     kind: ToolLimitKind
     """Whose calls count.  * `tenant` - the whole workspace together * `member` - a member * `key` - an API key"""
@@ -3121,6 +3404,7 @@ ToolLimitPeriod: TypeAlias = "Literal['minute', 'day', 'month']"
 ToolLimitTarget: TypeAlias = "Literal['all', 'group', 'tool']"
 
 
+@final
 class ToolMessage(TypedDict):
     role: ToolMessageRoleEnum
     tool_call_id: str
@@ -3134,6 +3418,7 @@ class ToolMessage(TypedDict):
 ToolMessageRoleEnum: TypeAlias = "Literal['tool']"
 
 
+@final
 class ToolParameterChange(TypedDict):
     name: str
     """Dotted path: `order.lines[].sku`."""
@@ -3148,11 +3433,13 @@ class ToolParameterChange(TypedDict):
     """Calls that fitted before do not fit any more."""
 
 
+@final
 class ToolShapeRequest(TypedDict):
     type: TypeEnum
     function: FunctionShapeRequest
 
 
+@final
 class ToolSource(TypedDict):
     id: int
     kind: ToolSourceKind
@@ -3178,6 +3465,7 @@ class ToolSource(TypedDict):
     updated_at: str
 
 
+@final
 class ToolSourceInputRequest(TypedDict):
     title: NotRequired[str]
     url: NotRequired[str]
@@ -3200,11 +3488,13 @@ class ToolSourceInputRequest(TypedDict):
 ToolSourceKind: TypeAlias = "Literal['openapi', 'mcp', 'plugin']"
 
 
+@final
 class ToolSourceRefreshRequest(TypedDict):
     accept_all: NotRequired[bool]
     """Take tools that it did not have before at once; changed ones wait."""
 
 
+@final
 class ToolSourceRefreshing(TypedDict):
     job: int
     """The job that reads it; the source says how that ended."""
@@ -3212,6 +3502,7 @@ class ToolSourceRefreshing(TypedDict):
 ToolSourceStatus: TypeAlias = "Literal['new', 'ready', 'failed']"
 
 
+@final
 class ToolVersion(TypedDict):
     id: int
     tool_name: str
@@ -3224,6 +3515,7 @@ class ToolVersion(TypedDict):
     decided_at: str | None
 
 
+@final
 class ToolVersionDetail(TypedDict):
     id: int
     tool_name: str
@@ -3240,6 +3532,7 @@ class ToolVersionDetail(TypedDict):
     """From the current version, or from the one before."""
 
 
+@final
 class ToolVersionDiff(TypedDict):
     old_number: int
     """0 when there is no older version."""
@@ -3251,6 +3544,7 @@ class ToolVersionDiff(TypedDict):
 ToolVersionState: TypeAlias = "Literal['waiting', 'current', 'retired', 'rejected']"
 
 
+@final
 class ToolVersionsAcceptRequest(TypedDict):
     versions: list[int]
     """Ids of versions, of tools that differ."""
@@ -3258,11 +3552,13 @@ class ToolVersionsAcceptRequest(TypedDict):
     """Accept them although contract tests fail; the audit trail says so."""
 
 
+@final
 class ToolVersionsInputRequest(TypedDict):
     versions: list[int]
     """Ids of versions, of tools that differ."""
 
 
+@final
 class Toolkit(TypedDict):
     id: int
     name: str
@@ -3272,12 +3568,14 @@ class Toolkit(TypedDict):
     created_at: str
 
 
+@final
 class ToolkitChangeRequest(TypedDict):
     tools: list[str]
     """Names; replaces what it contained."""
     description: NotRequired[str]
 
 
+@final
 class ToolkitInputRequest(TypedDict):
     tools: list[str]
     """Names; replaces what it contained."""
@@ -3285,11 +3583,13 @@ class ToolkitInputRequest(TypedDict):
     name: str
 
 
+@final
 class Tools(TypedDict):
     tools: list[Tool]
     """Ready to be sent to a model as its tools."""
 
 
+@final
 class Trace(TypedDict):
     run_id: int
     model: str
@@ -3310,6 +3610,7 @@ class Trace(TypedDict):
     finished_at: str | None
 
 
+@final
 class TraceCall(TypedDict):
     id: str
     parent_id: str
@@ -3329,6 +3630,7 @@ class TraceCall(TypedDict):
     """What a search has found, best first."""
 
 
+@final
 class TraceHit(TypedDict):
     rank: int
     chunk_id: int
@@ -3346,6 +3648,7 @@ class TraceHit(TypedDict):
     """Number of the citation it became."""
 
 
+@final
 class TracePlan(TypedDict):
     reasoning: str
     attempt: int
@@ -3353,6 +3656,7 @@ class TracePlan(TypedDict):
     steps: list[TracePlanStep]
 
 
+@final
 class TracePlanStep(TypedDict):
     number: int
     action: str
@@ -3361,6 +3665,7 @@ class TracePlanStep(TypedDict):
     """pending, running, waiting, ok, error or skipped."""
 
 
+@final
 class TraceStep(TypedDict):
     index: int
     model: str
@@ -3376,6 +3681,7 @@ class TraceStep(TypedDict):
     calls: list[TraceCall]
 
 
+@final
 class TrendOutput(TypedDict):
     """One score of a rule over the last 30 days."""
     name: str
@@ -3386,6 +3692,7 @@ class TrendOutput(TypedDict):
     """Return the daily means; days without a score are left out."""
 
 
+@final
 class TrialOutput(TypedDict):
     """An answer with its scores."""
     id: int
@@ -3412,6 +3719,7 @@ class TrialOutput(TypedDict):
 TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped']"
 
 
+@final
 class Turn(TypedDict):
     id: int
     index: int
@@ -3443,6 +3751,7 @@ class Turn(TypedDict):
     created_at: str
 
 
+@final
 class TurnInputRequest(TypedDict):
     text: str
     """The question."""
@@ -3458,11 +3767,13 @@ class TurnInputRequest(TypedDict):
 TypeEnum: TypeAlias = "Literal['function']"
 
 
+@final
 class UploadRequest(TypedDict):
     file: transport.File
     """The file; its name is kept."""
 
 
+@final
 class UploadedDocument(TypedDict):
     id: int
     collection_id: int
@@ -3515,6 +3826,7 @@ class UploadedDocument(TypedDict):
     """False when the collection had a document with the same bytes: that one is returned."""
 
 
+@final
 class UsageFigures(TypedDict):
     """Figures of some days; the most used first, days in their order."""
     since: str
@@ -3527,6 +3839,7 @@ class UsageFigures(TypedDict):
     models: list[UsageRow]
 
 
+@final
 class UsageRow(TypedDict):
     """Figures of one tool, member, model or day, or of all."""
     key: str
@@ -3550,6 +3863,7 @@ class UsageRow(TypedDict):
     """Of a tool: its calls' shares of the model turns that made them."""
 
 
+@final
 class VersionInputRequest(TypedDict):
     """What a version is made of; a field that is left out has its default."""
     mode: NotRequired[ModeEnum]
@@ -3579,6 +3893,7 @@ class VersionInputRequest(TypedDict):
     """What has changed."""
 
 
+@final
 class Webhook(TypedDict):
     id: int
     url: str
@@ -3593,6 +3908,7 @@ class Webhook(TypedDict):
     updated_at: str
 
 
+@final
 class WebhookCreated(TypedDict):
     id: int
     url: str
@@ -3609,6 +3925,7 @@ class WebhookCreated(TypedDict):
     """Signs the calls; shown this once."""
 
 
+@final
 class WebhookDelivery(TypedDict):
     id: int
     event_id: str
@@ -3627,6 +3944,7 @@ class WebhookDelivery(TypedDict):
     payload: dict[str, Any]
 
 
+@final
 class WebhookInputRequest(TypedDict):
     url: str
     """http(s), on a public host."""
