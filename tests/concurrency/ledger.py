@@ -33,7 +33,11 @@ def document_now(tenant: Tenant, pk: int) -> Document:
         return row
 
 
-def wait_ended(tenant: Tenant, pks: list[int], seconds: float = 90) -> list[Document]:
+# Longer than the sweeper takes to notice a wake-up that died with its worker: jobs.sweeper.LOST_WAKE_UP_S is 60.
+AFTER_A_KILL_S = 150
+
+
+def wait_ended(tenant: Tenant, pks: list[int], seconds: float = AFTER_A_KILL_S) -> list[Document]:
     """Wait until the documents have ended, one way or the other; what hangs fails the test and is named."""
 
     def hanging() -> dict[str, Any]:
@@ -52,7 +56,9 @@ def assert_nothing_runs(tenant: Tenant) -> None:
     """No job waits or runs, and each ended job's document has ended with it."""
     with tenant_scope(tenant.pk):
         jobs = Job.objects.filter(status__in=ACTIVE)
-        wait_for(lambda: not jobs.exists(), 30, "the jobs to end")  # a title may follow an answer
+        wait_for(
+            lambda: not jobs.exists(), AFTER_A_KILL_S, "the jobs to end"
+        )  # a title may follow an answer
         for document in Document.objects.select_related("job"):
             assert document.status in ENDED
             assert document.job is None or document.job.status not in ACTIVE

@@ -39,6 +39,7 @@ from tests.concurrency.conftest import SUMMARISING, Site
 from tests.concurrency.documents import make_collection, make_text_pdf, upload
 from tests.concurrency.hostile_corpus import hostile_corpus
 from tests.concurrency.ledger import (
+    AFTER_A_KILL_S,
     assert_ready_and_reconciled,
     assert_statistics_exact,
     document_now,
@@ -101,7 +102,9 @@ def _assert_all_is_well(cast: Cast, held: dict[str, Document]) -> None:
         assert (document.status, document.error_message) == ("ready", "")
     with tenant_scope(cast.tenant.pk):
         wait_for(
-            lambda: not Job.objects.filter(status__in=ACTIVE).exists(), 60, "the swap's own job"
+            lambda: not Job.objects.filter(status__in=ACTIVE).exists(),
+            AFTER_A_KILL_S,
+            "the swap's own job",
         )
         by_model = document_now(cast.tenant, held["model"].pk)
         assert set(Chunk.objects.filter(document=by_model).values_list("points_by", flat=True)) == {"model"}  # fmt: skip
@@ -249,7 +252,11 @@ def _assert_reconciled(cast: Cast, collection: Collection, ready: list[Document]
 
 def _settled(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
-        wait_for(lambda: not Job.objects.filter(status__in=ACTIVE).exists(), 60, "all jobs to end")
+        wait_for(
+            lambda: not Job.objects.filter(status__in=ACTIVE).exists(),
+            AFTER_A_KILL_S,
+            "all jobs to end",
+        )
 
 
 def _retried(cast: Cast, failed: list[Document]) -> int:

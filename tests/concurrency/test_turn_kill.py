@@ -15,7 +15,7 @@ from tests.cast import Cast
 from tests.concurrency.conftest import LOOKING_UP, SENDING, STREAMING, Site
 from tests.concurrency.documents import make_collection, upload
 from tests.concurrency.holds import TOOL
-from tests.concurrency.ledger import assert_nothing_runs, wait_ended
+from tests.concurrency.ledger import AFTER_A_KILL_S, assert_nothing_runs, wait_ended
 from tests.concurrency.processes import kill_hard
 from tests.concurrency.rest import Rest, make_key
 from tests.fake_provider import WORDS
@@ -95,7 +95,11 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     site.holds.release(TOOL, 501)
     site.holds.release(TOOL, 502)
 
-    wait_for(lambda: all(_run(cast, t).status in ENDED for t in turns), 60, "the turns to end")
+    wait_for(
+        lambda: all(_run(cast, t).status in ENDED for t in turns),
+        AFTER_A_KILL_S,
+        "the turns to end",
+    )
 
     for turn in turns:
         run = _run(cast, turn)
@@ -171,7 +175,7 @@ def test_question_that_waits_is_neither_lost_nor_sent_twice_when_its_worker_is_k
         with tenant_scope(cast.tenant.pk):
             return Run.objects.filter(status=RunStatus.COMPLETED).count() == 4
 
-    wait_for(answered, 60, "both questions to be answered")
+    wait_for(answered, AFTER_A_KILL_S, "both questions to be answered")
     assert_nothing_runs(cast.tenant)
     for point, number in points.items():
         with tenant_scope(cast.tenant.pk):
