@@ -77,7 +77,9 @@ async def answer_frames(target: Target, after: int) -> AsyncGenerator[bytes, Non
             if shown:
                 await answer.take(shown)
                 answer.assume_shown()
-            if not news:
+            # A page may be built between a run's last event and the end of its turn: it shows every event and yet an
+            # answer under way. It gets the end too.
+            if not (news or answer.is_finished):
                 continue
             await answer.take(news)
             began = time.perf_counter()
@@ -113,7 +115,7 @@ class LiveAnswer:
         for seq, kind, data in events:
             self.transcript.apply(seq, kind, data)
         kinds = {kind for _, kind, _ in events}
-        self.is_finished = FINISHED in kinds
+        self.is_finished = self.is_finished or FINISHED in kinds
         if kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING}:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
             self._passages = passages_of(row["payload"] for row in rows)
