@@ -41,10 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run all tests that start servers: two products at once slow each other into time limits."""
+    """Let one process run all tests that start servers: two products at once slow each other into time limits.
+
+    They watch real processes and browsers by the clock, so one that fails runs a second time; the closing line counts it.
+    """
     for item in items:
         if item.get_closest_marker("servers"):
             item.add_marker(pytest.mark.xdist_group("servers"))
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -73,6 +73,7 @@ def site(
 @pytest.fixture
 def cast(site: Site, transactional_db: None) -> Cast:
     """A fresh tenant whose rows the running product sees; the tests' own tools may be called there."""
+    site.holds.clear()
     cast = make_cast()
     with tenant_scope(cast.tenant.pk):
         ToolGrant.objects.all().delete()

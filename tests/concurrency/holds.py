@@ -78,6 +78,11 @@ class Holds:
         path = self.folder / NOTICES
         return path.read_text().splitlines() if path.exists() else []
 
+    def clear(self) -> None:
+        """Let go whoever a test before left held, and forget what the tools have done."""
+        for path in self.folder.iterdir():
+            path.unlink(missing_ok=True)
+
     def _marker(self, point: str, document: int) -> Path:
         return self.folder / f"{point}-{document}"
 

@@ -79,12 +79,12 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     rest = Rest(site.stack.port, make_key(cast))
     site.holds.arm(TOOL, 501)
     site.holds.arm(TOOL, 502)
-    writing = _ask(cast, rest, STREAMING, "What is the duty on lamps?")
     sending = _ask(cast, rest, SENDING, "Send notice 501")
     looking = _ask(cast, rest, LOOKING_UP, "Look up 502")
-    turns = (writing, sending, looking)
     site.holds.reached(TOOL, 501)
     site.holds.reached(TOOL, 502)
+    writing = _ask(cast, rest, STREAMING, "What is the duty on lamps?")  # last: it does not wait
+    turns = (writing, sending, looking)
     wait_for(
         lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, 30, "text to stream"
     )
