@@ -3,7 +3,7 @@
 Registering (RFC 7591) stores nothing: the client id is what was registered, signed (its appendix A.5.2). So anybody may
 register as often as they like, and there is nothing to fill or to clean up. The URL of a document (draft-ietf-oauth-client-
 id-metadata-document) is fetched when a signed-in member looks at the question, through the guard against addresses of our
-own network.
+own network and from the hosts that the workspace lets anything be asked of.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from django.conf import settings
 from django.core import signing
 
 from basics.errors import DomainError
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, url_check
+from tenancy.models import Tenant
+from tenancy.outgoing import outgoing_policy
 
 _SALT = "web.oauth.client"
 _PREFIX = "gwc_"
@@ -76,21 +77,21 @@ def client_register(slug: str, said: Any) -> Client:
     return Client(client_id, client.name, client.redirect_uris)
 
 
-def client_find(slug: str, client_id: str) -> Client:
-    """Return the client of an id.
+def client_find(tenant: Tenant, client_id: str) -> Client:
+    """Return the client of an id, as a workspace's server knows it.
 
     Raises:
         ClientRefused: ``invalid_client``: it is unknown here, or its document cannot be had or used.
     """
     if client_id.startswith("https://"):
-        return _of_document(client_id)
+        return _of_document(client_id, outgoing_policy(tenant.pk))
     facts: dict[str, Any] = {}
     if len(client_id) <= MAX_CLIENT_ID and client_id.startswith(_PREFIX):
         try:
             facts = signing.loads(client_id.removeprefix(_PREFIX), salt=_SALT)
         except signing.BadSignature:
             facts = {}
-    if facts.get("t") != slug:
+    if facts.get("t") != tenant.slug:
         raise ClientRefused("invalid_client", "This application is not registered here. Let it register again.")  # fmt: skip
     return Client(client_id, facts["n"], tuple(facts["r"]))
 
@@ -135,12 +136,12 @@ def _described(client_id: str, said: Any, home: str = "") -> Client:
     return Client(client_id, shown or "An application", tuple(uris), home)
 
 
-def _of_document(url: str) -> Client:
+def _of_document(url: str, policy: NetPolicy) -> Client:
     try:
         parts = urlsplit(url)
         if parts.path in ("", "/") or "#" in url or "/./" in url or "/../" in url:
             raise ClientRefused("invalid_client", "A client id that is an address needs a path, and no fragment.")  # fmt: skip
-        said = json.loads(document_fetch(url))
+        said = json.loads(document_fetch(url, policy))
         if not isinstance(said, dict) or said.get("client_id") != url:
             raise ClientRefused("invalid_client", "The document at the client's address is about another one.")  # fmt: skip
         if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
@@ -150,13 +151,15 @@ def _of_document(url: str) -> Client:
         raise ClientRefused("invalid_client", "There is no JSON document at the client's address.") from error  # fmt: skip
 
 
-def document_fetch(url: str) -> bytes:
-    """Return what stands at an address that a stranger named: no redirects, public addresses only, bounded in time and size.
+def document_fetch(url: str, policy: NetPolicy) -> bytes:
+    """Return what stands at an address that a stranger named: no redirects, bounded in time and size.
+
+    Args:
+        policy: where it may stand.
 
     Raises:
         ClientRefused: it cannot be had.
     """
-    policy = NetPolicy.of(settings.FETCH_NETWORKS)
     try:
         url_check(url, policy)
         with (

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from basics.errors import Invalid
+from tenancy.models import Tenant
 from tenancy.permissions import APP_DEFAULT, APP_SCOPES
 from web.oauth.clients import Client, client_find
 
@@ -60,11 +61,12 @@ class AuthorizationRequest:
         return f"{self.redirect_uri}{mark}{urlencode(said)}"
 
 
-def authorization_parse(given: Any, *, slug: str, issuer: str, resource: str) -> AuthorizationRequest:  # fmt: skip
+def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: str) -> AuthorizationRequest:  # fmt: skip
     """Read the parameters of an authorization request.
 
     Args:
         given: a QueryDict.
+        tenant: whose server is asked.
         resource: the only one that tokens of this server are for.
 
     Raises:
@@ -75,7 +77,7 @@ def authorization_parse(given: Any, *, slug: str, issuer: str, resource: str) ->
     for name in _ONCE:
         if len(given.getlist(name)) > 1:
             raise Invalid("invalid_request", f"The application sent {name} twice.")
-    client = client_find(slug, given.get("client_id", ""))
+    client = client_find(tenant, given.get("client_id", ""))
     redirect_uri = given.get("redirect_uri") or (
         client.redirect_uris[0] if len(client.redirect_uris) == 1 else ""
     )

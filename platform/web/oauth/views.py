@@ -148,7 +148,7 @@ def authorize(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         _rate_check(request, "authorize")
         asked = authorization_parse(
             request.GET,
-            slug=tenant_slug,
+            tenant=request.tenant,
             issuer=metadata.issuer_of(request, tenant_slug),
             resource=metadata.resource_of(request, tenant_slug),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from types import SimpleNamespace
@@ -17,9 +19,16 @@ from django.test import Client
 from django.utils import timezone
 
 from basics.errors import Conflict, Denied
+from basics.net_guard import PUBLIC
 from tenancy.models import ApiKey, AuditEvent, Membership, OAuthToken, User
 from tenancy.scope import platform_scope, tenant_scope
-from tenancy.services import api_key_rotate, connection_allow, member_remove, member_role_change
+from tenancy.services import (
+    api_key_rotate,
+    connection_allow,
+    member_remove,
+    member_role_change,
+    outgoing_hosts_set,
+)
 from tests.cast import Cast
 from tests.tools.mcp_server.conftest import message, post
 from web.oauth import clients, views
@@ -421,7 +430,7 @@ def test_member_disconnects_their_own_and_an_admin_any(app: App, cast: Cast) -> 
 def test_client_that_is_a_document(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "https://tool.example/client.json"
     said: dict[str, Any] = {"client_id": url, "client_name": "Tool", "redirect_uris": [HOME]}
-    monkeypatch.setattr(clients, "document_fetch", lambda asked: json.dumps(said).encode())
+    monkeypatch.setattr(clients, "document_fetch", lambda asked, policy: json.dumps(said).encode())
     page = app.browser.get(app.url(client_id=url)).content.decode()
     assert "tool.example" in page
     app.client_id = url
@@ -432,9 +441,9 @@ def test_client_that_is_a_document(app: App, monkeypatch: pytest.MonkeyPatch) ->
         {"redirect_uris": ["javascript:alert(1)"]},
         {"token_endpoint_auth_method": "client_secret_post"},
     ):
-        monkeypatch.setattr(clients, "document_fetch", lambda asked, wrong=wrong: json.dumps(said | wrong).encode())  # fmt: skip
+        monkeypatch.setattr(clients, "document_fetch", lambda asked, policy, wrong=wrong: json.dumps(said | wrong).encode())  # fmt: skip
         assert app.browser.get(app.url()).status_code == 400, wrong
-    monkeypatch.setattr(clients, "document_fetch", lambda asked: b"<html>")
+    monkeypatch.setattr(clients, "document_fetch", lambda asked, policy: b"<html>")
     assert app.browser.get(app.url()).status_code == 400
 
 
@@ -444,4 +453,46 @@ def test_client_that_is_a_document(app: App, monkeypatch: pytest.MonkeyPatch) ->
 )  # fmt: skip
 def test_document_in_our_own_network_is_not_fetched(url: str) -> None:
     with pytest.raises(clients.ClientRefused):
-        clients.document_fetch(url)
+        clients.document_fetch(url, PUBLIC)
+
+
+@pytest.fixture
+def hung_up() -> Iterator[tuple[int, list[int]]]:
+    """A port that hangs up on everybody; gives the port, and the list that grows with each caller."""
+    callers: list[int] = []
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def hang_up() -> None:
+        while True:
+            try:
+                caller, address = server.accept()
+            except OSError:
+                return
+            callers.append(address[1])
+            caller.close()
+
+    thread = threading.Thread(target=hang_up, daemon=True)
+    thread.start()
+    yield server.getsockname()[1], callers
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join()
+
+
+@pytest.mark.servers
+def test_document_is_asked_for_on_the_hosts_of_the_workspaces_list_alone(
+    app: App, cast: Cast, hung_up: tuple[int, list[int]], settings: Any
+) -> None:
+    settings.FETCH_NETWORKS = ["127.0.0.0/8"]  # so that only the list may stop a request
+    port, callers = hung_up
+    asked = app.url(client_id=f"https://127.0.0.1:{port}/client.json")
+    assert "could not be fetched" in app.browser.get(asked).content.decode()
+    assert len(callers) == 1
+    outgoing_hosts_set(tenant=cast.tenant, actor=cast.actor("owner"), hosts=["tool.example"])
+    refused = app.browser.get(asked)
+    assert refused.status_code == 400
+    assert "not on this workspace&#x27;s list of outgoing hosts" in refused.content.decode()
+    assert len(callers) == 1
+    outgoing_hosts_set(tenant=cast.tenant, actor=cast.actor("owner"), hosts=["127.0.0.1"])
+    assert "could not be fetched" in app.browser.get(asked).content.decode()
+    assert len(callers) == 2
