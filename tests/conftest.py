@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     # Every test client loads the middleware anew, and WhiteNoise would walk all static files each time: 0.1 s a test.
     settings.WHITENOISE_AUTOREFRESH = True
+    _flush_cheaply()
     if os.environ.get("DATABASE_URL") or hasattr(config, "workerinput"):
         return
     from config.embedded import EmbeddedPostgres
@@ -40,13 +41,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: (server.stop(), None)[1])
 
 
+def _flush_cheaply() -> None:
+    from django.test import TransactionTestCase
+
+    from tests.sweeping import sweep
+
+    TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one process run all tests that start servers: two products at once slow each other into time limits.
 
     They watch real processes and browsers by the clock, so one that fails runs a second time; the closing line counts it.
     """
     for item in items:
-        if item.get_closest_marker("servers"):
+        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("servers"))
             item.add_marker(pytest.mark.flaky(reruns=1))
 

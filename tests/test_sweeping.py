@@ -1,0 +1,39 @@
+"""After a test that commits, nothing of it is left for the next one."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+
+from tenancy.database.base import as_login_role
+from tenancy.walls import tenant_models
+from tests import sweeping
+from tests.permissions.world import Side, make_row
+
+
+def rows_left() -> list[str]:
+    """Return the tenants' tables that hold a row."""
+    with as_login_role(), connection.cursor() as cursor:
+        left = []
+        for table in sorted(m._meta.db_table for m in tenant_models()):
+            cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')
+            if cursor.fetchone()[0]:
+                left.append(table)
+        return left
+
+
+@pytest.mark.parametrize("many", [1, 2000], ids=["truncated", "deleted"])
+@pytest.mark.django_db(transaction=True)
+def test_every_row_goes_and_what_migrate_made_stays(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = Side()
+    for label in ("conversations.Turn", "evaluations.Trial", "collections.FileRevision"):
+        make_row(apps.get_model(label), side.tenant, side.user("owner"))
+    assert len(rows_left()) > 10
+    monkeypatch.setattr(sweeping, "_MANY_ROWS", many)
+    sweeping.sweep()
+    assert rows_left() == []
+    assert ContentType.objects.exists()
