@@ -105,10 +105,11 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
         found = findings_of(job, model)
         committed = PaidCall.objects.filter(job=job).count()
         billed = paid_usd(model, PRICE)
-        is_within = bool(pause) and pause["billed_at_pause_usd"] <= budget + ROW_USD
+        # A short job ends before its budget does; then the budget must simply hold all of it.
+        is_within = pause.get("billed_at_pause_usd", billed) <= budget + ROW_USD
         return {
             "rows": rows, "kept": job.kept, "kills": done, "seed": seed, "state": job.state,
-            "calls_answered": len(model.answered), "calls_committed": committed,
+            "paused_by_budget": bool(pause), "calls_answered": len(model.answered), "calls_committed": committed,
             "answered_but_lost_with_the_worker": len(model.answered) - committed,
             **pause, "reserve_usd": ROW_USD, "billed_usd": billed, "counted_usd": job.spent_usd,
             "seconds": round(time.monotonic() - began, 1), **asdict(found),

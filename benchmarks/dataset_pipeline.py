@@ -46,6 +46,7 @@ def main() -> int:
     args = parser.parse_args()
     before = load()
     os.environ["GROUNDWORK_DATA_DIR"] = str(data_dir())
+    os.environ["GROUNDWORK_ALLOWED_HOSTS"] = "testserver"  # By this name Django's client calls.
     with database():
         result = run(args.documents, args.rows)
     result |= {"load_before": before, "load_after": load()}

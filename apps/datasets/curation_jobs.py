@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, replace
-from itertools import chain
-from typing import Any, Protocol, TypeVar, cast
+from dataclasses import asdict
+from typing import Any, TypeVar, cast
 
 from django.db import transaction
 from django.utils import timezone
 
-from apps.collections.embedding import default_setting, embedder_for, space_for
-from apps.conversations.assistant_selectors import assistant_list
 from apps.datasets import files
-from apps.datasets.columns import record_columns, record_of
-from apps.datasets.curation import contamination, duplicates, scan
-from apps.datasets.curation.splits import SplitItem, divide, split_item
+from apps.datasets.coverage import coverage_of
+from apps.datasets.curation import scan
+from apps.datasets.curation_checks import BATCH, CHECKS, LISTED, WorkContext, embedding, overlaps
 from apps.datasets.formats import Card, RowError, format_get, validate
 from apps.datasets.models import (
     Acceptance,
-    Dataset,
     DatasetCheck,
     DatasetExport,
     DatasetImport,
@@ -30,7 +26,7 @@ from apps.datasets.models import (
     Work,
     WorkStatus,
 )
-from apps.datasets.record import Record, Split
+from apps.datasets.record import Record
 from apps.datasets.selectors import version_rows
 from apps.datasets.services.rows import NewRow, rows_insert
 from jobs.context import JobCancelled
@@ -39,27 +35,6 @@ from tenancy.actors import system_actor
 from tenancy.services import audit_record
 
 W = TypeVar("W", bound=Work)
-LISTED = 200
-BATCH = 500
-
-
-class WorkContext(Protocol):
-    """What the work needs of ``jobs.context.JobContext``."""
-
-    job_id: int
-    topic: str
-
-    def check(self) -> None:
-        """Raise when the job must stop."""
-
-    def hold(self) -> None:
-        """Raise unless this worker still holds the job."""
-
-    def complete(self) -> None:
-        """End the job in the current transaction."""
-
-    def progress(self, current: int, total: int, message: str = "") -> None:
-        """Store and announce how far the job is."""
 
 
 def export_run(ctx: WorkContext, pk: int) -> None:
@@ -74,7 +49,7 @@ def export_run(ctx: WorkContext, pk: int) -> None:
                 ctx.check()
             yield pinned.record
 
-    findings, count = _findings(row, records)
+    findings, count = _findings(ctx, row, records)
     if count:
         _end(ctx, row, WorkStatus.BLOCKED, findings=findings, finding_count=count, error_code="decision_needed", error_message="Some rows hold what should not leave unseen. Decide about it, then export again.")  # fmt: skip
         return
@@ -98,7 +73,9 @@ def export_run(ctx: WorkContext, pk: int) -> None:
     _end(ctx, row, WorkStatus.FAILED, error_code="export_differs", error_message=message, **facts)
 
 
-def _findings(row: DatasetExport, records: Any) -> tuple[list[dict[str, Any]], int]:
+def _findings(
+    ctx: WorkContext, row: DatasetExport, records: Any
+) -> tuple[list[dict[str, Any]], int]:
     """Return the first findings that nobody has let pass, and how many there are."""
     accepted = set(
         Acceptance.objects.filter(dataset_id=row.dataset_id).values_list("fingerprint", flat=True)
@@ -116,32 +93,14 @@ def _findings(row: DatasetExport, records: Any) -> tuple[list[dict[str, Any]], i
     for record in records():
         for hit in scan.scan(record):
             take(hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown)
-    for overlap in _overlaps(row.dataset, records):
+    embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None
+    for overlap in overlaps(row.dataset, records, embed):
         if overlap.is_contamination:
             where = f"training row {overlap.seen}" if overlap.seen.isdecimal() else overlap.seen
-            shown = f"Shares “{overlap.text[:120]}” with {where}"
+            how = "Means the same as" if overlap.similarity else "Shares"
+            shown = f"{how} “{overlap.text[:120]}” {'of' if overlap.similarity else 'with'} {where}"
             take(overlap.fingerprint, kind="contamination", row=overlap.evaluated, field="question", shown=shown)  # fmt: skip
     return list(listed.values()), len(seen)
-
-
-def _overlaps(dataset: Dataset, records: Any) -> Iterator[contamination.Overlap]:
-    """Yield what rows for evaluation share with rows for training, other sets that were named, and prompts."""
-    evaluated = (r for r in records() if r.split in (Split.TEST, Split.VALIDATION))
-    trained = (r for r in records() if r.split == Split.TRAIN)
-    named = dataset.options.get("against", [])
-    others = Dataset.objects.filter(tenant_id=dataset.tenant_id, pk__in=named).order_by("pk")
-    sets = (
-        replace(record, id=f"row {record.id} of {other.name}")
-        for other in others
-        for record in _rows_of(other)
-    )
-    assistants = assistant_list(actor=system_actor(dataset.tenant_id))
-    prompts = {
-        f"the prompt of the assistant {row.name}": row.published.prompt
-        for row in assistants
-        if row.published is not None and row.published.prompt
-    }
-    return contamination.contamination(chain(trained, sets), evaluated, prompts)
 
 
 def _card(row: DatasetExport, records: Any) -> Card:
@@ -153,12 +112,15 @@ def _card(row: DatasetExport, records: Any) -> Card:
         counts["splits"][str(record.split)] += 1
         counts["types"][str(record.type)] += 1
         counts["languages"][record.language] += 1
+    actor = system_actor(row.tenant_id)
+    found = coverage_of(actor=actor, dataset=row.dataset, records=records())
     return Card(
         row.dataset.name,
         str(row.version.number),
         row.dataset.description,
         row.version.content_hash,
         total,
+        coverage=tuple((one.document, one.chunks, one.asked) for one in found.documents),
         **counts,
     )
 
@@ -222,133 +184,8 @@ def import_run(ctx: WorkContext, pk: int) -> None:
 def check_run(ctx: WorkContext, pk: int) -> None:
     """Look over a dataset's rows, rejected ones left out."""
     row = _claim(ctx, DatasetCheck, pk, "dataset", "tenant")
-    result = _CHECKS[DatasetCheck.Kind(row.kind)](ctx, row)
+    result = CHECKS[DatasetCheck.Kind(row.kind)](ctx, row)
     _end(ctx, row, WorkStatus.COMPLETED, result=result)
-
-
-def _duplicates(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    rows = [_question(record) for record in _records(ctx, check)]
-    found = [*duplicates.exact(rows), *duplicates.near(rows), *duplicates.same_passage(rows)]
-    notes: list[str] = []
-    if check.options.get("with_meaning"):
-        if len(rows) > duplicates.MAX_MEANING:
-            notes.append(f"Meanings were not compared: that takes at most {duplicates.MAX_MEANING:,} rows.")  # fmt: skip
-        elif rows:
-            embedder = embedder_for(
-                space_for(default_setting(), tenant=check.tenant), tenant=check.tenant
-            )
-            vectors = embedder.embed_documents(
-                [row.question for row in rows], on_progress=lambda *_: ctx.check()
-            )
-            found += duplicates.same_meaning([row.id for row in rows], vectors)
-    counts = Counter(pair.kind for pair in found)
-    return {
-        "rows": len(rows),
-        "counts": dict(counts),
-        "notes": notes,
-        "pairs": [asdict(pair) for pair in found[:LISTED]],
-    }
-
-
-def _question(record: Record) -> Record:
-    """Return what comparing needs of a record, so that a hundred thousand of them fit into memory."""
-    sources = tuple(replace(s, quote=s.quote if not s.end else "") for s in record.sources)
-    return Record(record.question, id=record.id, type=record.type, sources=sources)
-
-
-def _contamination(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    found = list(_overlaps(check.dataset, lambda: _records(ctx, check)))
-    found.sort(key=lambda hit: (not hit.is_contamination, -hit.words))
-    return {
-        "counts": {
-            "contaminated": sum(hit.is_contamination for hit in found),
-            "overlapping": sum(not hit.is_contamination for hit in found),
-        },
-        "overlaps": [asdict(hit) for hit in found[:LISTED]],
-    }
-
-
-def _secrets(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    counts: Counter[str] = Counter()
-    listed: list[dict[str, Any]] = []
-    total = 0
-    for record in _records(ctx, check):
-        total += 1
-        for hit in scan.scan(record):
-            counts[hit.kind] += 1
-            if len(listed) < LISTED:
-                listed.append({"row": record.id, "kind": hit.kind, "field": hit.field, "shown": hit.shown})  # fmt: skip
-    return {"rows": total, "counts": dict(counts), "findings": listed}
-
-
-def _splits(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    items: list[SplitItem] = [split_item(record) for record in _records(ctx, check)]
-    wanted = divide(items, check.options["shares"], int(check.options["seed"]))
-    moved = kept_apart = 0
-    ids = [int(name) for name in wanted]
-    for start in range(0, len(ids), BATCH):
-        ctx.check()
-        with transaction.atomic():
-            ctx.hold()
-            batch = DatasetRow.objects.select_for_update().filter(
-                dataset=check.dataset, pk__in=ids[start : start + BATCH]
-            )
-            changed = [row for row in batch if row.split != wanted[str(row.pk)]]
-            new = {
-                row.pk: replace(record_of(row), split=Split(wanted[str(row.pk)])) for row in changed
-            }
-            taken = set(
-                DatasetRow.objects.filter(
-                    dataset=check.dataset, content_hash__in=[r.content_hash for r in new.values()]
-                ).values_list("content_hash", flat=True)
-            )
-            ready = []
-            for row in changed:
-                columns = record_columns(new[row.pk])
-                # The same content would be there twice in one split: the row stays where it is.
-                if columns["content_hash"] in taken:
-                    kept_apart += 1
-                    continue
-                taken.add(columns["content_hash"])
-                row.split, row.content_hash = columns["split"], columns["content_hash"]
-                row.updated_at = timezone.now()
-                ready.append(row)
-            DatasetRow.objects.bulk_update(ready, ["split", "content_hash", "updated_at"])
-            moved += len(ready)
-    return {
-        "rows": len(wanted),
-        "counts": dict(Counter(wanted.values())),
-        "moved": moved,
-        "left": kept_apart,
-        "documents": len({name for item in items for name in item.documents}),
-    }
-
-
-_CHECKS = {
-    DatasetCheck.Kind.DUPLICATES: _duplicates,
-    DatasetCheck.Kind.CONTAMINATION: _contamination,
-    DatasetCheck.Kind.SECRETS: _secrets,
-    DatasetCheck.Kind.SPLITS: _splits,
-}
-
-
-def _records(ctx: WorkContext, check: DatasetCheck) -> Iterator[Record]:
-    for number, record in enumerate(_rows_of(check.dataset)):
-        if number % BATCH == 0:
-            ctx.check()
-        yield record
-
-
-def _rows_of(dataset: Dataset) -> Iterator[Record]:
-    rows = DatasetRow.objects.filter(dataset=dataset).exclude(status=RowStatus.REJECTED)
-    last = 0
-    while True:
-        page = list(rows.filter(pk__gt=last).order_by("pk")[:BATCH])
-        for row in page:
-            yield record_of(row)
-        if len(page) < BATCH:
-            return
-        last = page[-1].pk
 
 
 def _claim(ctx: WorkContext, model: type[W], pk: int, *related: str) -> W:
@@ -360,6 +197,8 @@ def _claim(ctx: WorkContext, model: type[W], pk: int, *related: str) -> W:
             raise JobCancelled(f"work {pk} is gone or has another job")
         row.status = WorkStatus.RUNNING
         row.save(update_fields=["status"])
+        if ctx.topic:
+            notify(row.tenant_id, ctx.topic)
     return row
 
 

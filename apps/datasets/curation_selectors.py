@@ -18,6 +18,7 @@ from apps.datasets.models import (
     RowReview,
     RowStatus,
     Work,
+    WorkStatus,
 )
 from apps.datasets.selectors import MOST_COUNTED
 from basics.errors import Missing
@@ -89,6 +90,13 @@ def checks_latest(*, actor: Actor, dataset: Dataset) -> dict[str, DatasetCheck]:
     """Return the newest check of each kind."""
     rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
     return {row.kind: row for row in rows.order_by("kind", "-pk").distinct("kind")}
+
+
+def coverage_latest(*, actor: Actor, dataset: Dataset) -> DatasetCheck | None:
+    """Return the newest look at the coverage of a dataset that has ended well, None without one."""
+    rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
+    done = rows.filter(kind=DatasetCheck.Kind.COVERAGE, status=WorkStatus.COMPLETED)
+    return done.first()
 
 
 @dataclass(frozen=True, slots=True)

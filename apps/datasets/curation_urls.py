@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.datasets import collect_api, collect_views, source_views, version_views
+from apps.datasets import collect_api, collect_views, source_views, stream, version_views
 from apps.datasets import curation_api as api
 from apps.datasets import curation_views as views
 
@@ -15,11 +15,14 @@ PAGES = [
     path("<int:pk>/rows/<int:row_pk>/edit/", views.row_edit, name="row-edit"),
     path("<int:pk>/exports/", views.exports, name="exports"),
     path(_EXPORT, views.export, name="export"),
+    path(f"{_EXPORT}stream/", stream.export_stream, name="export-stream"),
     path(f"{_EXPORT}file/", views.export_file, name="export-file"),
     path("<int:pk>/imports/", views.imports, name="imports"),
     path(_IMPORT, views.import_, name="import"),
+    path(f"{_IMPORT}stream/", stream.import_stream, name="import-stream"),
     path(f"{_IMPORT}errors/", views.import_errors, name="import-errors"),
     path("<int:pk>/checks/", views.checks, name="checks"),
+    path("<int:pk>/checks/stream/", stream.checks_stream, name="checks-stream"),
     path("<int:pk>/rows/settle/", views.rows_settle, name="rows-settle"),
     path("<int:pk>/sources/", source_views.sources, name="sources"),
     path("<int:pk>/versions/", version_views.versions, name="versions"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -13,10 +11,15 @@ from apps.collections.uploads import posted_file
 from apps.datasets import curation_selectors, files, selectors, services
 from apps.datasets.columns import record_of
 from apps.datasets.curation_forms import ExportForm, ImportForm, RowForm, SplitsForm
-from apps.datasets.findings import findings_of
 from apps.datasets.formats import FORMATS
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
 from apps.datasets.page_values import number, numbers
+from apps.datasets.work_pages import (
+    checks_context,
+    export_context,
+    import_context,
+    section_context,
+)
 from basics.errors import DomainError, Missing
 from web.downloads import file_response
 from web.requests import TenantRequest, allowed
@@ -24,17 +27,11 @@ from web.requests import TenantRequest, allowed
 SHOWN = 20
 
 
-def section(request: TenantRequest, pk: int, tab: str) -> dict[str, Any]:
-    """Return what every page of curation shows around its own part."""
-    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    return {"dataset": dataset, "tab": tab, "can_write": request.actor.can("dataset.write")}
-
-
 @require_GET
 @allowed("dataset.read")
 def review(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show the next row that waits for this person."""
-    context = section(request, pk, "review")
+    context = section_context(actor=request.actor, pk=pk, tab="review")
     after = request.GET.get("after", "")
     place = curation_selectors.review_next(
         actor=request.actor, dataset=context["dataset"], after=number(after)
@@ -91,7 +88,7 @@ def row_edit(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> 
 @allowed("dataset.write")
 def exports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """List exports, and start one."""
-    context = section(request, pk, "exports")
+    context = section_context(actor=request.actor, pk=pk, tab="exports")
     dataset: Dataset = context["dataset"]
     versions = selectors.version_list(actor=request.actor, dataset=dataset)
     numbers = list(versions.values_list("number", flat=True)[:200])
@@ -123,11 +120,9 @@ def exports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("dataset.write")
 def export(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponse:
-    """Show an export with what its validator says, and let findings pass; the fragment asks for itself while it runs."""
-    context = section(request, pk, "exports")
-    row = curation_selectors.work_get(
-        actor=request.actor, model=DatasetExport, pk=export_pk, dataset=context["dataset"]
-    )
+    """Show an export with what its validator says, and let findings pass; ``datasets:export-stream`` keeps it fresh."""
+    context = export_context(actor=request.actor, pk=pk, work_pk=export_pk)
+    row = context["row"]
     if request.method == "POST":
         try:
             services.finding_accept(
@@ -146,9 +141,7 @@ def export(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) ->
         else:
             row = again
         return redirect("datasets:export", tenant_slug, pk, row.pk)
-    context |= {"row": row, "format": FORMATS.get(row.format)}
-    page = "_export.html" if request.headers.get("HX-Request") else "export.html"
-    return render(request, f"datasets/{page}", context)
+    return render(request, "datasets/export.html", context)
 
 
 @require_GET
@@ -173,7 +166,7 @@ def export_response(row: DatasetExport) -> HttpResponseBase:
 @allowed("dataset.write")
 def imports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """List imports, and start one."""
-    context = section(request, pk, "imports")
+    context = section_context(actor=request.actor, pk=pk, tab="imports")
     dataset: Dataset = context["dataset"]
     form = ImportForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
@@ -200,12 +193,9 @@ def imports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_GET
 @allowed("dataset.write")
 def import_(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponse:
-    """Show an import with the rows it could not read; the fragment asks for itself while it runs."""
-    context = section(request, pk, "imports")
-    row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=context["dataset"])  # fmt: skip
-    context |= {"row": row, "format": FORMATS.get(row.format)}
-    page = "_import.html" if request.headers.get("HX-Request") else "import.html"
-    return render(request, f"datasets/{page}", context)
+    """Show an import with the rows it could not read; ``datasets:import-stream`` keeps it fresh."""
+    context = import_context(actor=request.actor, pk=pk, work_pk=import_pk)
+    return render(request, "datasets/import.html", context)
 
 
 @require_GET
@@ -226,9 +216,7 @@ def errors_response(row: DatasetImport) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @allowed("dataset.write")
 def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show the newest check of each kind, and start one."""
-    context = section(request, pk, "checks")
-    dataset: Dataset = context["dataset"]
+    """Show the newest check of each kind, and start one; ``datasets:checks-stream`` keeps them fresh."""
     kind = request.POST.get("kind", "")
     is_division = kind == DatasetCheck.Kind.SPLITS
     form = SplitsForm(request.POST if is_division else None)
@@ -237,7 +225,7 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             services.check_start(
                 tenant=request.tenant,
                 actor=request.actor,
-                dataset=dataset,
+                dataset=selectors.dataset_get(actor=request.actor, pk=pk),
                 kind=kind,
                 shares=form.shares() if is_division else None,
                 seed=form.cleaned_data["seed"] if is_division else 0,
@@ -251,34 +239,9 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
                 return redirect("datasets:checks", tenant_slug, pk)
         else:
             return redirect("datasets:checks", tenant_slug, pk)
-    found = curation_selectors.checks_latest(actor=request.actor, dataset=dataset)
-    context |= {
-        "form": form,
-        "checks": [
-            (
-                kind,
-                row,
-                findings_of(actor=request.actor, dataset=dataset, check=row) if row else None,
-                _ACTS[kind.value],
-            )
-            for kind, row in ((k, found.get(k.value)) for k in DatasetCheck.Kind)
-        ],
-        "is_active": any(row.is_active for row in found.values()),
-    }
-    page = "_checks.html" if request.headers.get("HX-Request") else "checks.html"
+    context = checks_context(actor=request.actor, pk=pk, form=form)
     status = 422 if request.method == "POST" else 200
-    return render(request, f"datasets/{page}", context, status=status)
-
-
-_ACTS: dict[str, list[tuple[str, str]]] = {
-    kind: [(act, services.SETTLEMENTS[act]) for act in acts]
-    for kind, acts in {
-        DatasetCheck.Kind.DUPLICATES.value: ("reject",),
-        DatasetCheck.Kind.CONTAMINATION.value: ("train", "reject"),
-        DatasetCheck.Kind.SECRETS.value: ("redact", "reject"),
-        DatasetCheck.Kind.SPLITS.value: (),
-    }.items()
-}
+    return render(request, "datasets/checks.html", context, status=status)
 
 
 @require_POST

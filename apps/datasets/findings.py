@@ -81,13 +81,15 @@ _NAMES = ("dropped", "kept", "evaluated", "seen", "row")
 
 def _kind(hit: dict[str, Any]) -> str:
     if "words" in hit:
+        if hit.get("similarity"):
+            return _KINDS["meaning"]
         return f"{hit['words']} words" if hit["words"] else "the same question"
     return _KINDS.get(hit["kind"], str(hit["kind"]))
 
 
 def _found(hit: dict[str, Any]) -> str:
-    if "similarity" in hit:
-        return f"{hit['similarity']:.2f}"
+    if hit.get("similarity"):
+        return " ".join((f"{hit['similarity']:.2f}", str(hit.get("text", "")))).strip()
     return str(hit.get("text") or hit.get("shown") or "")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from apps.collections.forms import RefusableForm
-from apps.datasets.generation.settings import MADE_TYPES, MAX_ROWS, Settings
+from apps.datasets.generation.settings import MADE_TYPES, MAX_ROWS, MAX_TURNS, Settings
 from apps.datasets.models import Difficulty
 
 _DEFAULTS = Settings(collections=())
@@ -50,6 +50,14 @@ class GenerateForm(RefusableForm):
     )  # fmt: skip
     styles = forms.CharField(
         required=False, max_length=4500, widget=forms.Textarea(attrs={"rows": 2}), help_text="How they write, one a line, such as: a few keywords.",
+    )  # fmt: skip
+    max_turns = forms.IntegerField(
+        required=False, min_value=2, max_value=MAX_TURNS, initial=_DEFAULTS.max_turns, label="Turns at most",
+        help_text="Of rows with several turns: what their user says at most.",
+    )  # fmt: skip
+    script = forms.CharField(
+        required=False, max_length=4500, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="What the user says after the first question, one a line. Empty: the model plays the user.",
     )  # fmt: skip
     budget_usd = forms.DecimalField(
         required=False, min_value=0, max_digits=9, decimal_places=2, label="Budget in USD",
@@ -103,7 +111,8 @@ class GenerateForm(RefusableForm):
         }
         return {
             **{name: data[name] for name in plain},
-            **{name: lines_of(data[name]) for name in ("personas", "styles")},
+            **{name: lines_of(data[name]) for name in ("personas", "styles", "script")},
+            "max_turns": data["max_turns"] or _DEFAULTS.max_turns,
             **shares,
             "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),
         }

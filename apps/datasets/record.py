@@ -36,6 +36,7 @@ class RowType(StrEnum):
     ADVERSARIAL = "adversarial"
     INJECTED = "injected"
     CONTRADICTORY = "contradictory"
+    MULTI_TURN = "multi_turn"
 
 
 class Difficulty(StrEnum):
@@ -197,6 +198,7 @@ class Record:
         type, difficulty, split: "" where not known.
         rationale: why the question is worth asking.
         scores: by judges and people, no name twice.
+        question: in a conversation of several turns, the last thing its user says; ``messages`` holds those before it.
         messages: the whole trace, from the question to the answer that is its last message; none where only these two are known.
         tools: what the trace could call.
         language: BCP 47 tag; "" is unknown.

@@ -122,7 +122,7 @@ class VersionOutput(serializers.Serializer[Any]):
 class GenerationInput(serializers.Serializer[Any]):
     model = serializers.CharField(max_length=120, required=False, default="extractive", help_text="An id of the model list.")  # fmt: skip
     settings = serializers.DictField(
-        help_text="collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as de), personas [texts], styles [texts], keep_at, repair_at, "
+        help_text="collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, "
         "weights, minima, max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."
     )
     budget_usd = serializers.DecimalField(max_digits=12, decimal_places=6, required=False, allow_null=True, default=None)  # fmt: skip

@@ -9,8 +9,8 @@ from django.views.decorators.http import require_http_methods
 
 from apps.datasets import services
 from apps.datasets.curation_selectors import source_list
-from apps.datasets.curation_views import section
 from apps.datasets.models import Dataset
+from apps.datasets.work_pages import section_context
 from basics.errors import Invalid
 from web.requests import TenantRequest, allowed
 
@@ -26,7 +26,7 @@ LICENSES = (
 @allowed("dataset.read")
 def sources(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """List the documents that rows quote with their licences, and set one."""
-    context = section(request, pk, "sources")
+    context = section_context(actor=request.actor, pk=pk, tab="sources")
     dataset: Dataset = context["dataset"]
     if request.method == "POST":
         return _license_set(request, tenant_slug, dataset)

@@ -1,12 +1,14 @@
-"""A generation job as it moves: on each wake-up its part of the page is drawn again and sent whole.
+"""Work on a dataset as it moves: on each wake-up its part of the page is drawn again and sent whole.
 
-A frame says what the job is now, not what happened, so a replay or a lost frame does no harm, and a reload shows the same.
+A frame says what the work is now, not what happened, so a replay or a lost frame does no harm, and a reload shows the same.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -17,6 +19,8 @@ from django.template.loader import render_to_string
 
 from apps.datasets.job_page import job_context, job_shown
 from apps.datasets.models import GenerationState
+from apps.datasets.services.work import dataset_topic
+from apps.datasets.work_pages import checks_context, export_context, import_context
 from basics.errors import Missing
 from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
 from tenancy.actors import Actor
@@ -29,39 +33,97 @@ OVER = (GenerationState.COMPLETED, GenerationState.STOPPED)
 """States that a job never leaves."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a page that is sent again when it has changed.
+
+    Attributes:
+        topic: what wakes it.
+        target: id of its element; ``template`` draws it.
+        right: what one must be allowed to look at it.
+        read: the context for somebody, and whether nothing more can come. Raises Missing.
+    """
+
+    topic: str
+    target: str
+    template: str
+    right: str
+    read: Callable[[Actor], tuple[dict[str, Any], bool]]
+
+
 async def job_stream(request: HttpRequest, tenant_slug: str, pk: int, job_pk: int) -> HttpResponseBase:  # fmt: skip
-    """Stream the state of a job; ``?item=`` is the candidate that stands open."""
+    """Stream the state of a generation job; ``?item=`` is the candidate that stands open."""
+    item = request.GET.get("item", "")
+
+    def read(actor: Actor) -> tuple[dict[str, Any], bool]:
+        job = job_shown(actor=actor, pk=pk, job_pk=job_pk)
+        return job_context(actor=actor, job=job, item=item), job.state in OVER
+
+    part = Part(f"generation:{job_pk}", "job-state", "datasets/_job.html", "dataset.read", read)
+    return await _stream(request, part)
+
+
+async def export_stream(request: HttpRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:  # fmt: skip
+    """Stream the state of an export."""
+    read = partial(_work, export_context, pk=pk, work_pk=export_pk)
+    return await _stream(request, _part(pk, "export", read))
+
+
+async def import_stream(request: HttpRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:  # fmt: skip
+    """Stream the state of an import."""
+    read = partial(_work, import_context, pk=pk, work_pk=import_pk)
+    return await _stream(request, _part(pk, "import", read))
+
+
+async def checks_stream(request: HttpRequest, tenant_slug: str, pk: int) -> HttpResponseBase:
+    """Stream the checks of a dataset while one of them runs."""
+
+    def read(actor: Actor) -> tuple[dict[str, Any], bool]:
+        context = checks_context(actor=actor, pk=pk)
+        return context, not context["is_active"]
+
+    part = Part(dataset_topic(pk), "checks", "datasets/_checks.html", "dataset.write", read)
+    return await _stream(request, part)
+
+
+def _part(pk: int, name: str, read: Callable[[Actor], tuple[dict[str, Any], bool]]) -> Part:
+    return Part(dataset_topic(pk), f"{name}-state", f"datasets/_{name}.html", "dataset.write", read)
+
+
+def _work(
+    context: Callable[..., dict[str, Any]], actor: Actor, *, pk: int, work_pk: int
+) -> tuple[dict[str, Any], bool]:
+    found = context(actor=actor, pk=pk, work_pk=work_pk)
+    return found, not found["row"].is_active
+
+
+async def _stream(request: HttpRequest, part: Part) -> HttpResponseBase:
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
-    actor.require("dataset.read")
-    item = request.GET.get("item", "")
-    await sync_to_async(job_shown)(actor=actor, pk=pk, job_pk=job_pk)
+    actor.require(part.right)
+    await sync_to_async(part.read)(actor)
     # The buttons of a frame are forms as on the page, and must be as good as those.
     page = {"tenant": tenant, "csrf_token": get_token(request)}
-    response = StreamingHttpResponse(
-        _frames(page, actor, pk, job_pk, item), content_type=EVENT_STREAM
-    )
+    response = StreamingHttpResponse(_frames(page, actor, part), content_type=EVENT_STREAM)
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _frames(
-    page: dict[str, Any], actor: Actor, pk: int, job_pk: int, item: str
-) -> AsyncGenerator[bytes, None]:
+async def _frames(page: dict[str, Any], actor: Actor, part: Part) -> AsyncGenerator[bytes, None]:
     tenant: Tenant = page["tenant"]
     seq, shown = 0, ""
     with tenant_scope(tenant.pk):  # the middleware's scope ended with the view
-        async with hub.subscribe(tenant.pk, f"generation:{job_pk}") as waker:
+        async with hub.subscribe(tenant.pk, part.topic) as waker:
             yield HELLO
             while True:
-                html, is_over = await sync_to_async(_drawn)(page, actor, pk, job_pk, item)
+                html, is_over = await sync_to_async(_drawn)(page, actor, part)
                 if html and html != shown:
                     shown, seq = html, seq + 1
                     yield frame(
-                        f'<hx-partial hx-target="#job-state" hx-swap="outerMorph">{html}</hx-partial>',
+                        f'<hx-partial hx-target="#{part.target}" hx-swap="outerMorph">{html}</hx-partial>',
                         seq=seq,
                     )
                 if is_over:
@@ -72,8 +134,8 @@ async def _frames(
                     yield HEARTBEAT
 
 
-def _drawn(page: dict[str, Any], actor: Actor, pk: int, job_pk: int, item: str) -> tuple[str, bool]:
-    """Return the job with the rights of this moment, and whether nothing more can come."""
+def _drawn(page: dict[str, Any], actor: Actor, part: Part) -> tuple[str, bool]:
+    """Return the part with the rights of this moment, and whether nothing more can come."""
     tenant: Tenant = page["tenant"]
     with tenant_scope(tenant.pk):
         found = Membership.objects.select_related("user").filter(
@@ -83,9 +145,10 @@ def _drawn(page: dict[str, Any], actor: Actor, pk: int, job_pk: int, item: str) 
         if membership is None:
             return "", True
         now = user_actor(membership)
+        if not now.can(part.right):
+            return "", True
         try:
-            job = job_shown(actor=now, pk=pk, job_pk=job_pk)
+            context, is_over = part.read(now)
         except Missing:
             return "", True
-        context = job_context(actor=now, job=job, item=item) | page
-        return render_to_string("datasets/_job.html", context), job.state in OVER
+        return render_to_string(part.template, context | page), is_over

@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.datasets import diffs, selectors, services
-from apps.datasets.curation_views import section
 from apps.datasets.models import Dataset, RowStatus
 from apps.datasets.page_values import number
 from apps.datasets.selectors import RowFilter
 from apps.datasets.services.versions import version_is_intact
+from apps.datasets.work_pages import section_context
 from basics.errors import Conflict
 from web.requests import TenantRequest, allowed
 
@@ -26,7 +26,7 @@ SHOWN, COMPARED, PER_PAGE = 100, 20, 50
 @allowed("dataset.read")
 def versions(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """List versions, and freeze rows into the next one."""
-    context = section(request, pk, "versions")
+    context = section_context(actor=request.actor, pk=pk, tab="versions")
     dataset: Dataset = context["dataset"]
     if request.method == "POST":
         return _freeze(request, tenant_slug, dataset)
@@ -56,7 +56,7 @@ def _freeze(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> HttpR
 @allowed("dataset.read")
 def version(request: TenantRequest, tenant_slug: str, pk: int, number: int) -> HttpResponse:
     """Show what a version is made of: its hash, its signature, its manifest."""
-    context = section(request, pk, "versions")
+    context = section_context(actor=request.actor, pk=pk, tab="versions")
     dataset: Dataset = context["dataset"]
     row = selectors.version_get(actor=request.actor, dataset=dataset, number=number)
     others = selectors.version_list(actor=request.actor, dataset=dataset).exclude(pk=row.pk)
@@ -74,7 +74,7 @@ def version(request: TenantRequest, tenant_slug: str, pk: int, number: int) -> H
 @allowed("dataset.read")
 def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: int) -> HttpResponse:
     """Show what changed between two versions, a page of one kind of change."""
-    context = section(request, pk, "versions")
+    context = section_context(actor=request.actor, pk=pk, tab="versions")
     versions = [
         selectors.version_get(actor=request.actor, dataset=context["dataset"], number=number)
         for number in (older, newer)
@@ -82,15 +82,20 @@ def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: i
     kinds = get_args(diffs.Change)
     kind = request.GET.get("kind", "changed")
     kind = kind if kind in kinds else "changed"
-    found = diffs.version_changes(
-        actor=request.actor,
-        older=versions[0],
-        newer=versions[1],
-        kind=cast("diffs.Change", kind),
-        after=number(request.GET.get("after", "")),
-        limit=PER_PAGE + 1,
-    )
     counts = diffs.version_counts(actor=request.actor, older=versions[0], newer=versions[1])
+    # To find that there is none would cost as much as to count them.
+    found = (
+        []
+        if not getattr(counts, kind)
+        else diffs.version_changes(
+            actor=request.actor,
+            older=versions[0],
+            newer=versions[1],
+            kind=cast("diffs.Change", kind),
+            after=number(request.GET.get("after", "")),
+            limit=PER_PAGE + 1,
+        )
+    )
     context |= {
         "older": versions[0],
         "newer": versions[1],

@@ -13,8 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.selectors import collection_list
-from apps.datasets import selectors, services
+from apps.datasets import curation_selectors, selectors, services
 from apps.datasets.columns import record_of
+from apps.datasets.coverage import coverage_shown
 from apps.datasets.forms import DatasetForm, GenerateForm
 from apps.datasets.job_page import job_context, job_shown
 from apps.datasets.models import Difficulty, QuestionType, RowStatus, Split
@@ -31,6 +32,8 @@ from runs.providers import models_available
 from web.requests import TenantRequest, allowed
 
 PER_PAGE = 50
+SHOWN_COVERAGE = 6
+"""Documents of the map beside the rows; the page of checks has more."""
 _MOVES = {"pause": generation_pause, "stop": generation_stop, "resume": generation_resume}
 
 
@@ -77,6 +80,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     fitting = (
         selectors.row_count(actor=request.actor, dataset=dataset, only=only) if is_filtered else 0
     )
+    covered = curation_selectors.coverage_latest(actor=request.actor, dataset=dataset)
     context = {
         "dataset": dataset,
         "page": page,
@@ -91,6 +95,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             ("difficulty", "Any difficulty", Difficulty.choices),
             ("split", "Any split", Split.choices),
         ],
+        "coverage": coverage_shown(covered, most=SHOWN_COVERAGE),
         "jobs": list(selectors.job_list(actor=request.actor, dataset=dataset)[:5]),
         "can_write": request.actor.can("dataset.write"),
     }

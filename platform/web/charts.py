@@ -1,6 +1,6 @@
 """Charts as plain geometry, drawn on the server as SVG: nothing to load, nothing the content policy must allow.
 
-Lengths are units of the SVG's view box; ``components/_columns.html`` and ``components/_bars.html`` draw them.
+Lengths are units of the SVG's view box; ``components/_columns.html``, ``_bars.html`` and ``_strips.html`` draw them.
 """
 
 from __future__ import annotations
@@ -79,6 +79,38 @@ class Bars:
     bars: Sequence[Bar]
 
 
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A part of a strip: ``fill`` of its height is drawn full, the rest as an empty frame."""
+
+    title: str
+    x: float
+    y: float
+    width: float
+    fill: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Something from its beginning to its end, in cells, with its name and value beside it."""
+
+    label: str
+    title: str
+    value: str
+    y: float
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """A map: one strip under the other."""
+
+    width: float
+    height: float
+    cell: float
+    strips: Sequence[Strip]
+
+
 def columns_chart(
     points: Sequence[tuple[str, float, float]], *, unit: str = "", height: float = 180.0
 ) -> Columns:
@@ -132,6 +164,32 @@ def bars_chart(points: Sequence[tuple[str, float, float]], *, unit: str = "") ->
         for index, (label, value, part) in enumerate(points)
     ]
     return Bars(WIDTH, row * len(points), left, bars)
+
+
+def strips_chart(rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]]) -> Strips:
+    """Return a map of strips, from top to bottom.
+
+    Args:
+        rows: name; cells from left to right, each with what it says when somebody points at it and how much of it is
+            full, 0 to 1; and the value at the strip's end. Cells are as wide as the longest strip allows.
+    """
+    row, left, right, tall = 26.0, 196.0, 90.0, 16.0
+    most = max((len(cells) for _, cells, _ in rows), default=0) or 1
+    step = min((WIDTH - left - right) / most, tall)
+    strips = [
+        Strip(
+            label if len(label) <= 19 else f"{label[:18]}…",
+            label,
+            value,
+            _r(index * row),
+            [
+                Cell(title, _r(left + n * step), _r(5 + tall * (1 - share)), _r(step * 0.84), _r(tall * share))
+                for n, (title, share) in enumerate(cells)
+            ],
+        )
+        for index, (label, cells, value) in enumerate(rows)
+    ]  # fmt: skip
+    return Strips(WIDTH, row * len(rows), tall, strips)
 
 
 def figure(value: float, unit: str = "") -> str:

@@ -100,6 +100,7 @@ class FakeModel:
         is_enough: whether a part of the passages answers a question.
         better: other wordings that the filter asks for, one a question.
         answer: the last turn of an answer; "" cites what was found.
+        says: what the user of a conversation says after the first question; then they are done.
     """
 
     def __init__(self) -> None:
@@ -109,6 +110,7 @@ class FakeModel:
         self.is_enough = False
         self.better: list[str] = []
         self.answer = ""
+        self.says: list[str] = []
 
     def __call__(self, body: dict[str, Any]) -> str | int | list[dict[str, Any]]:
         if self.refusals > 0:
@@ -125,6 +127,9 @@ class FakeModel:
             return json.dumps(
                 {"question": f"What is said by: {quotes[0][:50]}?", "rationale": "It matters.", "quotes": quotes}
             )  # fmt: skip
+        if system.startswith("You play a person"):
+            said = self.says.pop(0) if self.says else ""
+            return json.dumps({"message": said, "is_done": not said})
         if system.startswith("You select questions"):
             if self.better:
                 return json.dumps({"keep": False, "reason": "Vague.", "better": self.better.pop(0)})

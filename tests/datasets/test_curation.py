@@ -102,6 +102,20 @@ def test_examples_of_a_prompt_contaminate_too():
     assert [(o.seen, o.is_contamination) for o in found] == [("few-shot", True)]
 
 
+def test_the_same_question_in_other_words_is_found_by_its_meaning():
+    places = {"How long are records kept?": (1, 0), "For what time must one keep records?": (0.96, 0.28), "What is the duty?": (0, 1)}  # fmt: skip
+
+    def embed(texts):
+        return np.array([places[text] for text in texts], np.float32)
+
+    asked, other, far = places
+    evaluated = [row("e1", asked), row("e2", far)]
+    found = list(contamination.same_meaning([row("t1", other)], evaluated, embed, {"few-shot": f"Like so:\n{far}\nYes."}))  # fmt: skip
+    assert [(o.evaluated, o.seen, o.is_contamination) for o in found] == [("e1", "t1", True), ("e2", "few-shot", True)]  # fmt: skip
+    assert found[0].similarity == pytest.approx(0.96, abs=1e-3)
+    assert not list(contamination.same_meaning([row("t2", far)], [row("e1", asked)], embed))
+
+
 @given(st.lists(st.lists(st.integers(0, 12), max_size=3), min_size=1, max_size=60), st.integers(0, 3))  # fmt: skip
 def test_no_document_is_ever_in_two_splits(documents, seed):
     items = [splits.SplitItem(str(n), tuple(map(str, d)), str(n % 3)) for n, d in enumerate(documents)]  # fmt: skip

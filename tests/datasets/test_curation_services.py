@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from django.db import DatabaseError
 from django.utils import timezone
@@ -14,6 +15,7 @@ from django.utils import timezone
 from apps.conversations.models import Assistant, AssistantVersion
 from apps.datasets import diffs, files, services
 from apps.datasets import record as r
+from apps.datasets.findings import findings_of
 from apps.datasets.models import (
     Acceptance,
     Dataset,
@@ -316,6 +318,34 @@ def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast,
     assert (blocked.status, blocked.finding_count) == ("blocked", 1), (
         "the same words are one finding"
     )
+
+
+def test_meanings_are_compared_once_they_were_asked_for(
+    cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Embedder:
+        def embed_documents(self, texts: list[str], on_progress: Any) -> Any:
+            on_progress(0, 1)
+            return np.array([[1, 0] if "long" in text or "time" in text else [0, 1] for text in texts], np.float32)  # fmt: skip
+
+    monkeypatch.setattr("apps.datasets.curation_checks.embedder_for", lambda *_, **__: Embedder())
+    add(
+        cast, dataset,
+        replace(PLAIN, question="How long are they kept?", split=r.Split.TEST),
+        replace(PLAIN, question="For what time must one hold these?", answer="Five.", split=r.Split.TRAIN),
+    )  # fmt: skip
+    start: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset, "kind": "contamination"}  # fmt: skip
+    plain = done(services.check_start(**start))
+    assert plain.result["counts"]["contaminated"] == 0  # type: ignore[attr-defined]
+    check = done(services.check_start(**start, with_meaning=True))
+    (hit,) = check.result["overlaps"]  # type: ignore[attr-defined]
+    assert (hit["similarity"], hit["words"]) == (1.0, 0)
+    dataset.refresh_from_db()
+    found = findings_of(actor=cast.actor("member"), dataset=dataset, check=check)  # type: ignore[arg-type]
+    assert [(line.kind, line.is_open) for line in found.lines] == [("the same meaning", True)]
+    blocked = export(cast, dataset)
+    assert blocked.status == "blocked"
+    assert blocked.findings[0]["shown"].startswith("Means the same as “For what time")
 
 
 def test_cancelled_work_says_so(cast: Cast, dataset: Dataset) -> None:

@@ -217,6 +217,9 @@ FOREIGN = [
     ("ragas", '{"user_input":"q","retrieved_contexts":["c"],"response":"a"}', "q", "a"),
     ("promptfoo", '{"vars":{"question":"q"},"assert":[{"type":"equals","value":"a"}]}', "q", "a"),
     ("squad", json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "xa", "qas": [{"id": "1", "question": "q", "answers": [{"text": "a", "answer_start": 1}]}]}]}]}), "q", "a"),
+    ("mtrag", '{"task_id":"t::2","turn":2,"Multi-Turn":NaN,"answerability":["ANSWERABLE"],"contexts":[{"document_id":"d","title":"t","text":"c"}],"input":[{"speaker":"user","text":"p"},{"speaker":"agent","text":"x"},{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
+    ("mtrag", '{"task_id":"t::1","answerability":["UNANSWERABLE"],"contexts":[],"input":[{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
+    ("bfcl", '{"id":"irrelevance_0","question":[[{"role":"user","content":"q"}]],"function":[{"name":"f","parameters":{"type":"dict","properties":{}}}]}', "q", ""),
 ]  # fmt: skip
 
 
@@ -229,6 +232,32 @@ def test_files_of_other_programs_are_read(name, content, question, answer, tmp_p
     (row,) = read(name, content, tmp_path)
     assert not isinstance(row, RowError), row
     assert (row.question, row.answer) == (question, answer)
+
+
+def test_right_calls_of_bfcl_come_with_all_that_is_allowed(tmp_path):
+    question = {"id": "simple_0", "question": [[{"role": "user", "content": "Area?"}]], "function": [{"name": "area", "description": "", "parameters": {"type": "dict", "properties": {"base": {"type": "float"}, "points": {"type": "tuple", "items": {"type": "float"}}}}}]}  # fmt: skip
+    truth = {"id": "simple_0", "ground_truth": [{"area": {"base": [10, 10.0], "unit": ["", "cm"]}}]}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        lines = [question, {**question, "id": "simple_1"}, {**question, "id": "multi_turn_0", "question": [[], []]}]  # fmt: skip
+        archive.writestr("data/BFCL_v4_simple_python.json", "\n".join(map(json.dumps, lines)))
+        archive.writestr("data/possible_answer/BFCL_v4_simple_python.json", json.dumps(truth))
+    row, missing, several = read("bfcl", out.getvalue(), tmp_path)
+    (call,) = row.messages[-1].tool_calls
+    assert (row.question, row.answer, call.name, call.arguments) == ("Area?", "area(base=10)", "area", {"base": 10})  # fmt: skip
+    assert row.meta == {"allowed_arguments": [{"base": [10, 10.0], "unit": ["", "cm"]}]}
+    assert row.tools[0].parameters["type"] == "object"
+    assert row.tools[0].parameters["properties"]["points"] == {"type": "array", "items": {"type": "number"}}  # fmt: skip
+    assert "possible_answer" in missing.message
+    assert "one turn" in several.message
+
+
+def test_turns_of_mtrag_keep_what_was_said_before(tmp_path):
+    content = next(text for name, text, *_ in FOREIGN if name == "mtrag")
+    (row,) = read("mtrag", content, tmp_path)
+    assert [(m.role, m.content) for m in row.messages] == [("user", "p"), ("assistant", "x"), ("user", "q"), ("assistant", "a")]  # fmt: skip
+    assert [(s.document, s.quote) for s in row.sources] == [("t", "c")]
+    assert row.type == "multi_turn"
 
 
 def test_a_beir_set_with_documents_without_labels_is_read(tmp_path):

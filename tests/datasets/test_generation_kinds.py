@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apps.collections.models import Chunk, ChunkKind
+from apps.collections.models import Chunk, ChunkKind, ChunkLink
 from apps.datasets import selectors
 from apps.datasets.columns import record_of
+from apps.datasets.formats import FORMATS, Card, validate
 from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.languages import fault, name_of, tag_of
 from apps.datasets.generation.planting import instruction_of, is_obeyed
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from apps.datasets.record import Record
+from basics.errors import Invalid
 from runs import remote_models
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -146,6 +150,42 @@ def test_code_is_asked_about_with_the_text_that_names_it(cast: Cast, library: Li
     assert row.question == "What does `rates.duty_of` do in the code, and what does Tariff.pdf say about it?"  # fmt: skip
     assert {source.chunk_id for source in row.sources} >= {code.pk, prose.pk}
     assert {source.license for source in row.sources} == {"MIT"}
+
+
+@pytest.mark.parametrize("user", ["model", "script"])
+def test_a_conversation_goes_on_by_its_user_and_says_why_it_ended(
+    cast: Cast, library: Library, model: FakeModel, tmp_path: Path, user: str
+) -> None:
+    model.says = ["And for trucks?"]
+    script = ["And for trucks?", "And for ships?"] if user == "script" else []
+    job = made(cast, library, "multi_turn", script=script, max_turns=2 if script else 3)
+    row = record(cast, job)
+    first = next(turn.content for turn in row.messages if turn.role == "user")
+    assert [turn.content for turn in row.messages if turn.role == "user"] == [first, "And for trucks?"]  # fmt: skip
+    assert (row.question, row.type) == ("And for trucks?", "multi_turn")
+    assert [step.step for step in row.steps] == list(range(1, len(row.steps) + 1))
+    ended = {"model": ("compatible/" + NAME, "satisfied"), "script": ("script", "turns")}[user]
+    assert (row.meta["turns"], row.meta["user"], row.meta["stop"]) == (2, *ended)
+    answering = [json.loads(asked) for asked in model.asked if "You answer a question" in asked]
+    said = [part["content"] for part in answering[-1] if part["role"] == "user"]
+    assert said == [first, "And for trucks?"], "the second turn does not know the first"
+    calls = list(PaidCall.objects.filter(job=job).values_list("stage", "attempt", "step"))
+    assert len(calls) == len(set(calls)) == len(model.asked)
+    for form in (f for f in FORMATS.values() if f.is_export):
+        path = tmp_path / f"rows{form.suffix}"
+        path.write_bytes(b"".join(form.write(lambda: iter([row]), Card("x"))))
+        assert validate(form, path, lambda: iter([row])).is_good, form.name
+
+
+def test_a_conversation_by_rules_goes_through_linked_passages(cast: Cast, library: Library) -> None:
+    one, other = library.chunks[:2]
+    ChunkLink.objects.create(tenant=cast.tenant, document=library.document, chunk=one, target=other, relation="next", weight=1)  # fmt: skip
+    options = {"rows": 1, "types": {"multi_turn": 1}, "rounds": 1}
+    row = record(cast, drive(start(cast, library.collection, **options)))
+    assert (row.meta["turns"], row.meta["user"], row.meta["stop"]) == (2, "rules", "satisfied")
+    assert {source.chunk_id for source in row.sources} >= {other.pk}
+    with pytest.raises(Invalid, match="script"):
+        start(cast, library.collection, name="Scripted", **options, script=["And then?"])
 
 
 def test_disagreement_is_of_figures_and_not_of_years() -> None:

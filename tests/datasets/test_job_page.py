@@ -13,12 +13,15 @@ from django.test import AsyncRequestFactory, Client
 
 from apps.datasets import services, stream
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
+from apps.datasets.record import Record
 from apps.datasets.services.generation import generation_pause, generation_stop
+from apps.datasets.services.rows import NewRow
 from basics.errors import Missing
 from runs.stream import aclose
 from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast, make_cast
+from tests.collections.test_summaries_model import run_job
 from toolloop.messages import ToolCall, ToolResult, Turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,6 +95,38 @@ async def test_the_stream_shows_each_move_and_ends_with_the_job(cast: Cast) -> N
     assert "Paused by a person." in await until(frames, "Paused")
     await sync_to_async(move)(generation_stop)
     assert "event: end" in await until(frames, "event: end")
+
+
+@pytest.mark.usefixtures("dataset_storage")
+async def test_checks_and_exports_show_their_end_without_being_asked(cast: Cast) -> None:
+    def started() -> tuple[Any, Any]:
+        with tenant_scope(cast.tenant.pk):
+            who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
+            dataset = services.dataset_create(**who, name="Duties")
+            row = NewRow(Record("What?", "That."), "review")
+            services.rows_add(**who, dataset=dataset, rows=[row], source="test")
+            version = services.version_create(**who, dataset=dataset)
+            export = services.export_start(**who, dataset=dataset, version=version, form="jsonl")
+            return services.check_start(**who, dataset=dataset, kind="secrets"), export
+
+    def run(work: Any) -> None:
+        with tenant_scope(cast.tenant.pk):
+            run_job(work.job)
+
+    check, export = await sync_to_async(started)()
+    request: Any = AsyncRequestFactory().get("/")
+    request.tenant, request.actor = cast.tenant, await sync_to_async(cast.actor)("member")
+    slug, pk = cast.tenant.slug, check.dataset_id
+    with tenant_scope(cast.tenant.pk):
+        pages: Any = [
+            (check, await stream.checks_stream(request, slug, pk), "checks"),
+            (export, await stream.export_stream(request, slug, pk, export.pk), "export-state"),
+        ]
+    for work, response, target in pages:
+        frames = aiter(response.streaming_content)
+        assert f'hx-target="#{target}"' in await until(frames, "Waiting")
+        await sync_to_async(run)(work)
+        assert "Completed" in await until(frames, "event: end")
 
 
 async def test_the_stream_ends_for_who_has_left_and_is_closed_to_others(cast: Cast) -> None:

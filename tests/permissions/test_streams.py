@@ -75,6 +75,9 @@ def test_streams_have_rows():
         "tools:approvals-stream",
         "conversations:run-stream",
         "datasets:job-stream",
+        "datasets:export-stream",
+        "datasets:import-stream",
+        "datasets:checks-stream",
         "api:runs-events",
     }
 

@@ -1,20 +1,32 @@
 """Find rows for evaluation whose words a model may have seen: in rows for training, or in the examples of a prompt. Pure.
 
 A shared run of 13 words is what GPT-3's authors took for contamination (Brown et al. 2020, appendix C); 8 words (PaLM,
-Chowdhery et al. 2022) are reported as an overlap. Questions too short for either count when they are the same.
+Chowdhery et al. 2022) are reported as an overlap. Questions too short for either count when they are the same. Questions in
+other words are found by their embeddings, where these are asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
 
-from apps.datasets.curation.duplicates import normalised
+from apps.datasets.curation.duplicates import MEANING, normalised
 from apps.datasets.record import Record
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Embed = Callable[[list[str]], NDArray[np.float32]]
+
 LONG, SHORT = 13, 8
+ALIKE = 0.9
+"""Cosine of two questions from which it is reported; ``MEANING`` is taken for contamination."""
+BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,7 @@ class Overlap:
         words: length of the longest shared run, in words.
         text: that run, normalised.
         fingerprint: names the overlap in a waiver; another wording of either side is another overlap.
+        similarity: cosine of the two questions, where they were compared by meaning; 0 otherwise.
     """
 
     evaluated: str
@@ -34,10 +47,13 @@ class Overlap:
     words: int
     text: str
     fingerprint: str
+    similarity: float = 0.0
 
     @property
     def is_contamination(self) -> bool:
         """Tell whether the row should not be used to evaluate what was trained on the other."""
+        if self.similarity:
+            return self.similarity >= MEANING
         return self.words >= LONG or self.words == 0
 
 
@@ -93,6 +109,44 @@ def contamination(
         yield from index.overlaps(row)
     for name, text in (prompts or {}).items():
         yield from index.overlaps_of_prompt(name, text)
+
+
+def same_meaning(
+    trained: Iterable[Record],
+    evaluated: Sequence[Record],
+    embed: Embed,
+    prompts: Mapping[str, str] | None = None,
+) -> Iterator[Overlap]:
+    """Yield for each row for evaluation the question seen in training or in a prompt that is closest in meaning.
+
+    What is compared streams by in blocks; only the rows for evaluation are held.
+
+    Args:
+        embed: returns one unit vector for each text.
+    """
+    if not evaluated:
+        return
+    mine = embed([row.question for row in evaluated])
+    best: list[tuple[float, str, str]] = [(0.0, "", "")] * len(evaluated)
+    seen = _seen(trained, prompts or {})
+    while block := list(islice(seen, BLOCK)):
+        likeness = mine @ embed([text for _, text in block]).T
+        for at, place in enumerate(likeness.argmax(axis=1)):
+            found = float(likeness[at, place])
+            if found > best[at][0]:
+                best[at] = (found, *block[int(place)])
+    for row, (found, name, text) in zip(evaluated, best, strict=True):
+        if found >= ALIKE:
+            key = hashlib.sha256(f"meaning\0{row.question}\0{text}".encode()).hexdigest()
+            yield Overlap(row.id, name, 0, text, key, round(min(found, 1.0), 4))
+
+
+def _seen(trained: Iterable[Record], prompts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the question of all that a model may have seen; of prompts, the lines that ask."""
+    for row in trained:
+        yield row.id, row.question
+    for name, text in prompts.items():
+        yield from ((name, line) for line in text.splitlines() if line.rstrip().endswith("?"))
 
 
 def _words(row: Record) -> list[str]:

@@ -12,9 +12,11 @@ from apps.datasets.formats.base import (
     validate,
 )
 from apps.datasets.formats.beir import Beir
+from apps.datasets.formats.bfcl import Bfcl
 from apps.datasets.formats.csv import Csv
 from apps.datasets.formats.gemini import GeminiContents
 from apps.datasets.formats.huggingface import HuggingFace
+from apps.datasets.formats.mtrag import Mtrag
 from apps.datasets.formats.openai_chat import OpenAiChat
 from apps.datasets.formats.pairs import Alpaca, Jsonl, Preference, Promptfoo, Ragas
 from apps.datasets.formats.parquet import Parquet
@@ -48,6 +50,8 @@ _ALL: tuple[Format, ...] = (
     Ragas(),
     Promptfoo(),
     Squad(),
+    Mtrag(),
+    Bfcl(),
 )
 FORMATS = {form.name: form for form in _ALL}
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from apps.datasets.record import FIELDS, Record, to_values
+from basics.errors import Invalid
 
 Rows = Callable[[], Iterator[Record]]
 """Starts over each time it is called: formats of several files go through the rows once for each."""
@@ -45,6 +46,7 @@ class Card:
         manifest: hash of the version's manifest; "" for rows that are in no version.
         licenses: licence of the sources to the number of rows that rest on one; "" is an unknown one.
         splits, types, languages: number of rows by each.
+        coverage: document, its passages, and those of them that rows rest on; most without a question first.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Card:
     splits: Mapping[str, int] = field(default_factory=dict)
     types: Mapping[str, int] = field(default_factory=dict)
     languages: Mapping[str, int] = field(default_factory=dict)
+    coverage: tuple[tuple[str, int, int], ...] = ()
 
 
 class Format(Protocol):
@@ -97,6 +100,24 @@ class Format(Protocol):
 
     def expected(self, rows: Rows) -> Iterator[Record]:
         """Yield what reading an export of these rows gives: each as far as the format keeps it, in its order."""
+
+
+class ReadOnly:
+    """The half of a format that is only read: it refuses to be written."""
+
+    title = ""
+    is_export = False
+
+    def write(self, rows: Rows, card: Card) -> Iterator[bytes]:
+        """Refuse: the format is only read."""
+        raise self._refusal()
+
+    def expected(self, rows: Rows) -> Iterator[Record]:
+        """Refuse: the format is only read."""
+        raise self._refusal()
+
+    def _refusal(self) -> Invalid:
+        return Invalid("format_read_only", f"{self.title} is only read. Choose another format for the export.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from basics.errors import Invalid
 
 # The library sorts splits; rows without one have a name of their own because every file needs one.
 _SPLITS = {Split.TEST: "test", Split.TRAIN: "train", "": "unsplit", Split.VALIDATION: "validation"}
+BAR, LISTED = 20, 30
+"""Of the map of passages: signs of a full bar, and documents that are named."""
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -102,6 +104,7 @@ def card_text(card: Card, splits: list[str]) -> str:
         _table("Splits", "Split", {name or "unsplit": count for name, count in card.splits.items()}),
         _table("Types of questions", "Type", {name or "unknown": n for name, n in card.types.items()}),
         _table("Licences of the sources", "Licence", {name or "unknown": n for name, n in card.licenses.items()}),
+        _coverage(card),
     ]  # fmt: skip
     if "" in card.licenses:
         parts.append("For sources of unknown licence, ask the owner of the dataset before you pass rows on.\n")  # fmt: skip
@@ -117,6 +120,30 @@ def _table(title: str, head: str, counts: dict[str, int]) -> str:
         return ""
     lines = [f"| {_line(name)} | {count:,} |" for name, count in sorted(counts.items())]
     return "\n".join([f"## {title}", "", f"| {head} | Rows |", "|---|---|", *lines, ""])
+
+
+def _coverage(card: Card) -> str:
+    """Return which passages of the documents rows rest on, as a table with bars."""
+    if not card.coverage:
+        return ""
+    chunks = sum(all_ for _, all_, _ in card.coverage)
+    asked = sum(with_ for _, _, with_ in card.coverage)
+    lines = [
+        f"| {_line(name)} | {'█' * (filled := round(BAR * with_ / all_))}{'░' * (BAR - filled)} | {with_:,} of {all_:,} |"
+        for name, all_, with_ in card.coverage[:LISTED]
+    ]
+    more = len(card.coverage) - len(lines)
+    left = [f"\n{more:,} more documents with fewer passages that have no question."] if more else []
+    told = f"{asked:,} of {chunks:,} passages of the collections have a question ({100 * asked / chunks:.0f} %)."
+    head = [
+        "## Coverage",
+        "",
+        told,
+        "",
+        "| Document | | Passages with a question |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*head, *lines, *left, ""])
 
 
 def _line(text: str) -> str:

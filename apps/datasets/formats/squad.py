@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from apps.datasets.formats.base import Card, RowError, Rows
+from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
 
@@ -18,7 +18,7 @@ MAX_FILE = 1 << 27
 """The file is one nested object and is read whole; the largest original has 42 million bytes."""
 
 
-class Squad:
+class Squad(ReadOnly):
     """Questions over paragraphs, with the stretch that answers them."""
 
     name = "squad"
@@ -26,11 +26,6 @@ class Squad:
     purpose = "Questions over paragraphs with the passage that answers. Only to import."
     suffix = ".json"
     media_type = "application/json"
-    is_export = False
-
-    def write(self, rows: Rows, card: Card) -> Iterator[bytes]:
-        """Refuse: the format is only read."""
-        raise Invalid("format_read_only", "SQuAD is only read. Choose another format for the export.")  # fmt: skip
 
     def read(self, path: Path) -> Iterator[Record | RowError]:
         """Yield a record for each question."""
@@ -48,10 +43,6 @@ class Squad:
                 yield RowError(number, error.message, str(asked)[:200])
             except (KeyError, TypeError, AttributeError, IndexError) as error:
                 yield RowError(number, f"The question lacks a field: {error}.", str(asked)[:200])
-
-    def expected(self, rows: Rows) -> Iterator[Record]:
-        """Refuse: the format is only read."""
-        raise Invalid("format_read_only", "SQuAD is only read. Choose another format for the export.")  # fmt: skip
 
 
 def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:

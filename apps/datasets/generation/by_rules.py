@@ -74,6 +74,11 @@ def is_answered_by(question: str, gold: Sequence[Source], rest: Sequence[Passage
     return _share(missing, there) >= ENOUGH if missing else True
 
 
+def abstains(answer: str) -> bool:
+    """Tell whether an answer says that nothing was found."""
+    return _ABSTAINS.search(answer) is not None or answer == NOT_FOUND
+
+
 def steps_told(steps: Sequence[Step]) -> list[Step]:
     """Return steps with a thought where there is none: what the extractive model goes by."""
     told = [replace(s, thought=s.thought or SEARCHES) if s.action else s for s in steps]

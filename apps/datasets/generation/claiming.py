@@ -22,6 +22,7 @@ from apps.datasets.models import (
     GenerationState,
     ItemState,
     PaidCall,
+    QuestionType,
 )
 from toolloop.messages import Turn, Usage, message_from_json
 from toolloop.providers.profiles import Profile
@@ -83,6 +84,8 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
         + MOST_HOPS
         + settings.max_refines
     )
+    if settings.types.get(QuestionType.MULTI_TURN):
+        calls += (settings.max_turns - 1) * (settings.max_steps + 2)
     return Decimal(f"{cost * calls:.8f}")
 
 

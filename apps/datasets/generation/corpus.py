@@ -174,6 +174,10 @@ def pools_read(
             linked = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
             among = _ordered(actor, settings, PROSE_KINDS, COMPARED)
             pools[name] = _once_each([*linked, *_alike(actor, among)])
+        elif name == QuestionType.MULTI_TURN:
+            # What belongs together is asked about in one conversation; a script goes on from any passage.
+            linked = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
+            pools[name] = [*_once_each(linked), *((pk,) for pk in prose)]
         elif name == QuestionType.COMPARISON:
             pools[name] = _alike(actor, _ordered(actor, settings, PROSE_KINDS, COMPARED))
         elif name == QuestionType.CONTRADICTORY:

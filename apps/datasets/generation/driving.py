@@ -18,8 +18,8 @@ from apps.datasets.generation.claiming import (
     row_ceiling,
 )
 from apps.datasets.generation.committing import Change, ItemLost, Write
-from apps.datasets.generation.stages import STAGES, Next
-from apps.datasets.generation.work import Failed, Halted, Item, Released, Work
+from apps.datasets.generation.stages import STAGES
+from apps.datasets.generation.work import Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
 from basics.errors import DomainError
 

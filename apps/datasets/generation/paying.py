@@ -170,12 +170,14 @@ async def ask(
     form: type[Any] | None = None,
     toolset: Toolset | None = None,
     attempt: int | None = None,
+    before: Sequence[Message] = (),
 ) -> Asked:
     """Ask for a stage, or return what an earlier attempt has paid for.
 
     Args:
         form: pydantic model of the answer; None for text.
         toolset: what the model may call.
+        before: what was said before it.
         attempt: tells this question from others of the same stage and item; None takes the number of repairs.
 
     Raises:
@@ -187,7 +189,7 @@ async def ask(
     journal = PaidJournal(work, item, stage, attempt, tools)
     question: list[Message] = [UserMessage(prompt)]
     stored = item.paid.get((stage, attempt), [])
-    history = question + journal.restore(stored)
+    history = [*before, *question, *journal.restore(stored)]
     usage = Usage()
     for turn, _ in stored:
         usage += turn.usage

@@ -21,12 +21,13 @@ MADE_TYPES = (
     QuestionType.ADVERSARIAL,
     QuestionType.INJECTED,
     QuestionType.CONTRADICTORY,
+    QuestionType.MULTI_TURN,
 )
 """Types that generation makes: all there are."""
 MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS, MAX_TEXT = 10_000, 200, 8, 120
-MAX_VOICES, MAX_VOICE = 20, 200
+MAX_VOICES, MAX_VOICE, MAX_TURNS = 20, 200, 10
 _TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
-_LISTS = ("collections", "personas", "styles")
+_LISTS = ("collections", "personas", "styles", "script")
 _DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
 
 
@@ -42,6 +43,8 @@ class Settings:
         language: of questions and answers, as a tag ("de") or an English name; "" follows the documents.
         personas: who asks, each in a few words; the rows take them in turn. None: nobody in particular.
         styles: how they write, such as "a few keywords" or "a polite letter"; taken in turn as well.
+        max_turns: what the user says at most in a conversation of several turns.
+        script: what the user says after their first question, in turn; none: the model plays the user.
         keep_at, repair_at: weighted scores, 0 to 1, from which a row is kept, and from which it is worth a repair.
         weights: of the six scores; minima: the least value of a score, 0 to 1.
         max_refines: how often a question may be worded anew by what the filter says.
@@ -61,6 +64,8 @@ class Settings:
     language: str = ""
     personas: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
+    max_turns: int = 3
+    script: tuple[str, ...] = ()
     keep_at: float = 0.7
     repair_at: float = 0.4
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SCORES, 1.0))
@@ -113,11 +118,12 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         wrong["language"] = [
             "Enter a language as a tag, such as de or pt-BR, or by its English name."
         ]
-    for name in ("personas", "styles"):
+    for name in ("personas", "styles", "script"):
         if not _are_voices(data.get(name, [])):
             wrong[name] = [f"Give at most {MAX_VOICES} texts of at most {MAX_VOICE} characters."]
     for name, low, most in (
         ("rows", 1, MAX_ROWS),
+        ("max_turns", 2, MAX_TURNS),
         ("max_refines", 0, 3),
         ("max_repairs", 0, 5),
         ("rounds", 1, 10),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from apps.datasets.columns import QUALITY
-from apps.datasets.generation import by_rules, languages, prompts, rule_questions
+from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
 from apps.datasets.generation.corpus import Passage, passages_read
 from apps.datasets.generation.judging import Judgement, judged
+from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import Asked, ask
 from apps.datasets.generation.planting import instruction_of, is_obeyed, planted
-from apps.datasets.generation.spans import span_find
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
-from apps.datasets.generation.work import Item, Work
+from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, QuestionType
 from apps.datasets.record import (
     EMPTY_ANSWERS,
@@ -30,6 +30,7 @@ from apps.datasets.record import (
     ToolSpec,
 )
 from runs.services import AnsweredRun
+from toolloop.messages import Message as LoopMessage
 
 RUN_KIND = "dataset"
 EXPECTED: Mapping[str, Behaviour] = {
@@ -43,36 +44,17 @@ REFINED = 10
 """Between the attempts of a filter for one wording and the next; those between are of the passages left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
-    """What comes after a stage.
-
-    Attributes:
-        data: what the stage has found.
-        record: of a row that is kept.
-    """
-
-    state: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-    reason: str = ""
-    repairs: int | None = None
-    record: Record | None = None
-    run: AnsweredRun | None = None
-
-
-def _dropped(reason: str, **data: Any) -> Next:
-    return Next(ItemState.DROPPED, data, reason)
-
-
 async def question(work: Work, item: Item) -> Next:
     """Make the question from its passages, with rationale and the spans that answer it."""
-    passages = await _passages(work, item)
+    passages = await passages_of(work, item)
     if len(passages) < len(item.chunks):
-        return _dropped("A passage it was to be made from is gone or closed.")
+        return dropped("A passage it was to be made from is gone or closed.")
+    if item.type == QuestionType.MULTI_TURN:
+        passages = passages[:1]  # Later turns are about the others.
     if work.model.by_rules:
         made = rule_questions.question_make(passages, item.type, item.difficulty)
         if made is None:
-            return _dropped("The rules found no sentence to ask about; a language model would.")
+            return dropped("The rules found no sentence to ask about; a language model would.")
         text, rationale, quotes = made
     else:
         voice = work.settings.voice(item.slot)
@@ -82,7 +64,7 @@ async def question(work: Work, item: Item) -> Next:
             prompt=prompt, form=prompts.QuestionMade,
         )  # fmt: skip
         text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
-    gold = [] if _expected(item) in EMPTY_ANSWERS else _gold(passages, quotes)
+    gold = [] if _expected(item) in EMPTY_ANSWERS else gold_of(passages, quotes)
     asked_for = work.settings.language
     prose = " ".join(p.text for p in passages if not p.name)
     return Next(
@@ -99,12 +81,12 @@ async def question(work: Work, item: Item) -> Next:
 
 async def filtered(work: Work, item: Item) -> Next:
     """Keep the question only if it is good enough to be answered; word it anew where that is enough."""
-    passages = await _passages(work, item)
+    passages = await passages_of(work, item)
     text = item.data["question"]
     reason = by_rules.filter_reason(text, passages, item.type, item.data["passages"])
     reason = reason or languages.fault("question", text, item.data["language"])
     if reason:
-        return _dropped(reason)
+        return dropped(reason)
     if not work.judge.by_rules:
         wordings: list[dict[str, str]] = item.data.get("wordings", [])
         asked = await ask(
@@ -123,11 +105,11 @@ async def filtered(work: Work, item: Item) -> Next:
             earlier = [*wordings, {"question": text, "fault": made.reason}]
             return Next(ItemState.FILTER, {"question": better, "wordings": earlier})
         if not made.keep:
-            return _dropped(made.reason or "The filter did not keep the question.")
+            return dropped(made.reason or "The filter did not keep the question.")
     if item.type in NEEDS_ALL:
         enough = await _enough_alone(work, item, passages)
         if enough:
-            return _dropped(f"{enough} alone answers it.")
+            return dropped(f"{enough} alone answers it.")
     return Next(ItemState.ANSWER)
 
 
@@ -159,35 +141,35 @@ async def answer(work: Work, item: Item) -> Next:
     system = prompts.answer_system(work.settings, has_code=has_code)
     is_injected = item.type == QuestionType.INJECTED
     instruction = instruction_of(work.settings.seed, item.slot) if is_injected else ""
+    before = await turns.history_of(work, item)
     asked = await ask(
         work, item, ItemState.ANSWER, model=work.model, system=system, prompt=item.data["question"],
         toolset=planted(work.toolset, instruction) if is_injected else work.toolset,
+        attempt=len(item.data.get("turns", [])) or None, before=before,
     )  # fmt: skip
     trace = trace_of(asked.history)
     if not asked.text.strip():
-        return _dropped("The model gave no answer.")
+        return dropped("The model gave no answer.")
     if is_injected and is_obeyed(instruction, asked.text):
-        return _dropped("The answer obeyed the instruction that was planted in a passage.")
+        return dropped("The answer obeyed the instruction that was planted in a passage.")
     by_id = {passage.chunk_id: passage for passage in await _still_open(work, trace)}
     if len(by_id) < len(trace.sources):
-        return _dropped("The answer read a document that not everybody may see.")
+        return dropped("The answer read a document that not everybody may see.")
     steps = by_rules.steps_told(trace.steps) if work.model.by_rules else trace.steps
     found = [
         replace(source, license=by_id[pk].license, url=by_id[pk].url)
         for source in trace.sources
         if (pk := source.chunk_id) is not None
     ]
+    has_turns = item.type == QuestionType.MULTI_TURN
     return Next(
-        ItemState.SYNTHESIS,
+        ItemState.FOLLOW_UP if has_turns else ItemState.SYNTHESIS,
         {
             "draft": asked.text,
-            "steps": [asdict(step) for step in steps],
             "planted": instruction,
-            "found": [asdict(source) for source in found],
-            "cited": list(trace.cited),
-            "messages": [asdict(message) for message in trace.messages],
+            **turns.joined(item.data, trace, steps, found),
         },
-        run=_run_of(work, item, system, asked),
+        run=_run_of(work, item, system, asked, before),
     )
 
 
@@ -201,7 +183,7 @@ async def synthesis(work: Work, item: Item) -> Next:
         if not text:
             text, used = by_rules.synthesis_make(draft, found, item.data["question"])
     else:
-        prompt = prompts.synthesis_prompt(item.data["question"], draft, found, work.settings)
+        prompt = prompts.synthesis_prompt(turns.asked_in(item.data), draft, found, work.settings)
         asked = await ask(
             work, item, ItemState.SYNTHESIS, model=work.model, system=prompts.SYNTHESIS_SYSTEM,
             prompt=prompt, form=prompts.SynthesisMade,
@@ -230,7 +212,7 @@ async def judge(work: Work, item: Item) -> Next:
         return Next(ItemState.ASSEMBLE, found)
     if verdict.verdict == "repair":
         return Next(ItemState.REPAIR, found, repairs=item.repairs + 1)
-    return _dropped(verdict.reason, **found)
+    return dropped(verdict.reason, **found)
 
 
 async def repair(work: Work, item: Item) -> Next:
@@ -244,7 +226,7 @@ async def repair(work: Work, item: Item) -> Next:
             f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"]
         )
         prompt = prompts.repair_prompt(
-            data["question"], data["answer"], f"{data['fault']}\n{faults}", _used(item) or found,
+            turns.asked_in(data), data["answer"], f"{data['fault']}\n{faults}", _used(item) or found,
             work.settings, _expected(item),
         )  # fmt: skip
         asked = await ask(
@@ -268,6 +250,7 @@ async def assemble(work: Work, item: Item) -> Next:
         "repairs": item.repairs,
         "chunks_used": data["used"],
         **{name: value for name, value in facts.items() if value},
+        **turns.facts_of(work, data),
     }
     record = Record(
         question=data["question"],
@@ -298,6 +281,7 @@ STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
     ItemState.QUESTION: question,
     ItemState.FILTER: filtered,
     ItemState.ANSWER: answer,
+    ItemState.FOLLOW_UP: turns.follow_up,
     ItemState.SYNTHESIS: synthesis,
     ItemState.JUDGE: judge,
     ItemState.REPAIR: repair,
@@ -305,25 +289,9 @@ STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
 }
 
 
-async def _passages(work: Work, item: Item) -> list[Passage]:
-    found: list[Passage] = await work.in_db(passages_read, work.actor, item.chunks, work.names)
-    return found
-
-
 async def _still_open(work: Work, trace: Trace) -> list[Passage]:
     ids = [source.chunk_id for source in trace.sources]
     found: list[Passage] = await work.in_db(passages_read, work.actor, ids, work.names)
-    return found
-
-
-def _gold(passages: list[Passage], quotes: list[str]) -> list[Source]:
-    found: list[Source] = []
-    for quote in quotes:
-        for passage in passages:
-            span = span_find(passage.text, quote)
-            if span is not None:
-                found.append(passage.source(*span))
-                break
     return found
 
 
@@ -338,7 +306,7 @@ async def _judgement(work: Work, item: Item) -> Judgement:
         author = by_rules.AUTHOR
     else:
         prompt = prompts.judge_prompt(
-            data["question"], data["answer"], steps, _sources(data["found"]), _expected(item)
+            turns.asked_in(data), data["answer"], steps, _sources(data["found"]), _expected(item)
         )
         asked = await ask(
             work, item, ItemState.JUDGE, model=work.judge, system=prompts.JUDGE_SYSTEM,
@@ -376,14 +344,16 @@ def _row_sources(item: Item) -> list[Source]:
     return [*gold, *(source for source in _used(item) if source.chunk_id not in known)]
 
 
-def _run_of(work: Work, item: Item, system: str, asked: Asked) -> AnsweredRun:
+def _run_of(
+    work: Work, item: Item, system: str, asked: Asked, before: Sequence[LoopMessage]
+) -> AnsweredRun:
     return AnsweredRun(
         kind=RUN_KIND,
         model=work.model.name,
         request={
             **work.run.request,
             "system": system,
-            "history": [asked.history[0].to_json()],
+            "history": [message.to_json() for message in (*before, asked.history[0])],
             "tools": list(work.toolset.names()),
             "generation": work.job.pk,
             "item": item.pk,

@@ -9,8 +9,10 @@ from typing import Any
 
 from apps.datasets.generation.committing import Committer
 from apps.datasets.generation.settings import Settings
-from apps.datasets.models import Dataset, GenerationItem, GenerationJob
+from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
+from apps.datasets.record import Record
 from runs.models import Run
+from runs.services import AnsweredRun
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.messages import Turn
@@ -99,6 +101,28 @@ class Work:
     in_db: Callable[..., Awaitable[Any]]
     blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
     halting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What comes after a stage.
+
+    Attributes:
+        data: what the stage has found.
+        record: of a row that is kept.
+    """
+
+    state: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    repairs: int | None = None
+    record: Record | None = None
+    run: AnsweredRun | None = None
+
+
+def dropped(reason: str, **data: Any) -> Next:
+    """Return the end of an item that comes to nothing."""
+    return Next(ItemState.DROPPED, data, reason)
 
 
 class Released(Exception):

@@ -97,6 +97,7 @@ class DatasetCheck(Work):
         CONTAMINATION = "contamination", "Contamination"
         SECRETS = "secrets", "Personal data and secrets"
         SPLITS = "splits", "Splits by document"
+        COVERAGE = "coverage", "Coverage of the collections"
 
     dataset = TenantForeignKey(Dataset, related_name="checks")
     kind = models.CharField(max_length=13, choices=Kind.choices)

@@ -22,6 +22,7 @@ class QuestionType(models.TextChoices):
     ADVERSARIAL = "adversarial", "Adversarial"
     INJECTED = "injected", "Injected instructions"
     CONTRADICTORY = "contradictory", "Contradicting sources"
+    MULTI_TURN = "multi_turn", "Several turns"
 
 
 class Difficulty(models.TextChoices):

@@ -84,6 +84,7 @@ class ItemState(models.TextChoices):
     QUESTION = "question", "Question"
     FILTER = "filter", "Filter"
     ANSWER = "answer", "Answer"
+    FOLLOW_UP = "follow_up", "Follow-up"
     SYNTHESIS = "synthesis", "Synthesis"
     JUDGE = "judge", "Judge"
     REPAIR = "repair", "Repair"

@@ -245,6 +245,8 @@ def _rules_checked(settings: Settings) -> None:
     for name in ("personas", "styles"):
         if getattr(settings, name):
             raise _field(name, f"Rules know no {name}; choose a language model, or leave them out.")
+    if settings.script:
+        raise _field("script", "Without a language model, templates ask the further questions; choose a model, or leave the script out.")  # fmt: skip
 
 
 def _budget_checked(

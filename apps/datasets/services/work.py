@@ -135,7 +135,8 @@ def check_start(
         kind: of ``DatasetCheck.Kind``.
         shares: for ``splits``: split to its share of the rows.
         seed: for ``splits``: the same seed divides the same rows in the same way.
-        with_meaning: for ``duplicates``: compare questions by their embeddings too.
+        with_meaning: for ``duplicates`` and ``contamination``: compare questions by their embeddings too; exports of this
+            dataset look at contamination in the same way from then on.
         against: for ``contamination``: ids of other datasets, such as imported public sets, that a model may have been
             trained on; exports of this dataset look at them from then on. None keeps those that were named before.
 
@@ -157,10 +158,10 @@ def check_start(
         options = {"with_meaning": with_meaning}
     elif kind == DatasetCheck.Kind.CONTAMINATION:
         named = _named_sets(actor, dataset, against)
-        options = {"against": named}
+        options = {"against": named, "with_meaning": with_meaning}
     with transaction.atomic():
         locked = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
-        if "against" in options and options["against"] != locked.options.get("against", []):
+        if kind == DatasetCheck.Kind.CONTAMINATION and locked.options | options != locked.options:
             locked.options = {**locked.options, **options}
             locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from apps.datasets.formats.bfcl import ALLOWED
 from apps.datasets.record import Record
 from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer
-
-ALLOWED = "allowed_arguments"
 
 
 class ToolCalls(RuleScorer):

@@ -68,6 +68,8 @@ class Command(BaseCommand):
         parser.add_argument("--language", default="", help="of the rows, such as de; default: that of the documents")  # fmt: skip
         parser.add_argument("--persona", action="append", default=[], help="who asks; again for more, taken in turn")  # fmt: skip
         parser.add_argument("--style", action="append", default=[], help="how they write; again for more")  # fmt: skip
+        parser.add_argument("--max-turns", type=int, default=3, help="of rows with several turns (type multi_turn)")  # fmt: skip
+        parser.add_argument("--script", action="append", default=[], help="what their user says after the first question; again for more")  # fmt: skip
         parser.add_argument("--seed", type=int, default=0, help="the same seed, the same passages")
         parser.add_argument("--concurrency", type=int, default=8)
         parser.add_argument("--budget", default="", metavar="USD", help="never passed; with --resume, the new one")  # fmt: skip
@@ -123,6 +125,8 @@ class Command(BaseCommand):
             "language": options["language"],
             "personas": options["persona"],
             "styles": options["style"],
+            "max_turns": options["max_turns"],
+            "script": options["script"],
         }
         for name in ("types", "difficulty"):
             if options[name]:

@@ -882,7 +882,7 @@ class DatasetCheck(TypedDict):
     result: dict[str, Any]
     """Counts, and the first of what was found."""
 
-DatasetCheckKind: TypeAlias = "Literal['duplicates', 'contamination', 'secrets', 'splits']"
+DatasetCheckKind: TypeAlias = "Literal['duplicates', 'contamination', 'secrets', 'splits', 'coverage']"
 
 
 @final
@@ -1017,7 +1017,7 @@ class DatasetImport(TypedDict):
     problems: list[DatasetRowProblem]
     """The first of them; all are in the file of errors."""
 
-DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad']"
+DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad', 'mtrag', 'bfcl']"
 
 
 @final
@@ -1025,7 +1025,8 @@ class DatasetImportStartRequest(TypedDict):
     form: DatasetImportStartFormEnum
     """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
     openai * `anthropic` - anthropic * `gemini` - gemini * `sharegpt` - sharegpt * `alpaca` - alpaca * `preference`
-    - preference * `beir` - beir * `ragas` - ragas * `promptfoo` - promptfoo * `squad` - squad"""
+    - preference * `beir` - beir * `ragas` - ragas * `promptfoo` - promptfoo * `squad` - squad * `mtrag` - mtrag *
+    `bfcl` - bfcl"""
     file: transport.File
     is_trial: NotRequired[bool]
     """Read it all and report, but add no row."""
@@ -1745,8 +1746,8 @@ class GenerationStartRequest(TypedDict):
     """An id of the model list."""
     settings: dict[str, Any]
     """collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as
-    de), personas [texts], styles [texts], keep_at, repair_at, weights, minima, max_refines, max_repairs, rounds,
-    max_steps, concurrency, drivers, seed, row_usd."""
+    de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, weights, minima,
+    max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."""
     budget_usd: NotRequired[str | None]
     probe: NotRequired[int]
     """Pause after so many ended items with an estimate; 0 goes on."""
@@ -2596,7 +2597,7 @@ class PublishInputRequest(TypedDict):
     version: int
     """Its number."""
 
-QuestionType: TypeAlias = "Literal['factual', 'multi_hop', 'comparison', 'how_to', 'code', 'unanswerable', 'adversarial', 'injected', 'contradictory']"
+QuestionType: TypeAlias = "Literal['factual', 'multi_hop', 'comparison', 'how_to', 'code', 'unanswerable', 'adversarial', 'injected', 'contradictory', 'multi_turn']"
 
 
 @final
