@@ -186,7 +186,7 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             add_refusal(form, error)
         else:
             messages.success(request, "The rules are saved.")
-            return redirect("conversations:settings", tenant_slug)
+            return redirect("conversations:settings-rules", tenant_slug)
     context = {
         "section": "conversations",
         "form": form,
