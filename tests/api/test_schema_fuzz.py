@@ -25,7 +25,9 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.api.conftest import Api
 
-pytestmark = pytest.mark.servers
+# On the other process, beside the tests of the group "servers": with it that group would take longer than all the rest,
+# and what is examined here is what an answer says and not when it comes.
+pytestmark = [pytest.mark.servers, pytest.mark.xdist_group("fuzz")]
 
 CHECKS: list[Any] = [
     not_a_server_error,

@@ -42,7 +42,7 @@ from tests.tools.sources_support import source_made
 from toolloop.providers.scripted import ScriptedCall, ScriptedTurn, says
 from toolloop.tools import Toolset, tool
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
+pytestmark = pytest.mark.django_db(transaction=True)
 ROLES = ("owner", "admin", "member", "viewer")
 EFFECTS = ("allow", "ask", "deny")
 # Effects given at once; "deny!" denies by a condition on the arguments, so that the tool is offered and its call is not

@@ -33,7 +33,7 @@ from tests.tools.sources_support import accepted, granted, source_made
 from toolloop.tools import Tool, ToolContext, ToolError
 
 __all__ = ["official"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
+pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canary-8c1f7d2e"
 
 

@@ -34,7 +34,7 @@ from tests.tools.sources_support import granted, source_made
 from tests.webhooks.test_webhooks import deliveries, emit, make, work
 from toolloop.mcp import McpError
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
+pytestmark = pytest.mark.django_db(transaction=True)
 REFUSED = "is not on this workspace's list of outgoing hosts"
 DOCUMENT = {
     "openapi": "3.0.0", "info": {"title": "Shop"}, "paths": {"/stock": {"get": {"operationId": "stock"}}}
