@@ -124,15 +124,7 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize("leg", LEGS)
-@pytest.mark.parametrize(
-    ("filters", "expected"),
-    FILTERS,
-    ids=lambda value: str(sorted(value) if isinstance(value, set) else value)[:60],
-)
-def test_filter_holds(
-    cast: Cast, tubes: Document, rods: Document, filters: dict[str, Any], expected: set[str], leg: str
-) -> None:  # fmt: skip
+def test_every_filter_holds_in_every_leg(cast: Cast, tubes: Document, rods: Document) -> None:
     change(
         tubes, tags=["steel", "old"], document_type="duty", dated=date(2024, 2, 29),
         attributes={
@@ -141,30 +133,37 @@ def test_filter_holds(
         },
     )  # fmt: skip
     change(rods, tags=["new"])
-    assert names(ask(cast, filters=filters, legs=(leg,))) == expected
+    wrong = [
+        f"{leg} {filters}: {found} instead of {expected}"
+        for leg in LEGS
+        for filters, expected in FILTERS
+        if (found := names(ask(cast, filters=filters, legs=(leg,)))) != expected
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [
-        {"colour": "red"}, {"name": {"like": "a"}}, {"tags": {"gte": "a"}}, {"attributes.autor": "Ada"},
-        {"attributes.author": {"prefix": "A"}}, {"attributes.": 1}, {"attributes.a.b": 1}, {"page": {"in": [1]}},
-        {"dated": "yesterday"}, {"dated": {"gte": 5}}, {"page": "1"}, {"name": 5}, {"name": {}}, {"name": {"in": "a"}},
-        {"attributes.author": {"gte": float("nan")}}, {"attributes.author": {"exists": "yes"}},
-        {"attributes.author": {"in": []}}, {"attributes.author": [1]}, {"name": "a\x00b"}, {"document_id": 2**70},
-        {"name": {"in": ["x"] * 1001}}, [], "name",
-        {"name": {"eq": "a", "ne": "b", "prefix": "c"} | {f"x{i}": 1 for i in range(3)}},
-    ],
-    ids=lambda value: str(value)[:50],
-)  # fmt: skip
-def test_filter_that_says_nothing_known_is_an_error(
-    cast: Cast, tubes: Document, filters: Any
-) -> None:
+REFUSED: list[Any] = [
+    {"colour": "red"}, {"name": {"like": "a"}}, {"tags": {"gte": "a"}}, {"attributes.autor": "Ada"},
+    {"attributes.author": {"prefix": "A"}}, {"attributes.": 1}, {"attributes.a.b": 1}, {"page": {"in": [1]}},
+    {"dated": "yesterday"}, {"dated": {"gte": 5}}, {"page": "1"}, {"name": 5}, {"name": {}}, {"name": {"in": "a"}},
+    {"attributes.author": {"gte": float("nan")}}, {"attributes.author": {"exists": "yes"}},
+    {"attributes.author": {"in": []}}, {"attributes.author": [1]}, {"name": "a\x00b"}, {"document_id": 2**70},
+    {"name": {"in": ["x"] * 1001}}, [], "name",
+    {"name": {"eq": "a", "ne": "b", "prefix": "c"} | {f"x{i}": 1 for i in range(3)}},
+]  # fmt: skip
+
+
+def test_every_filter_that_says_nothing_known_is_an_error(cast: Cast, tubes: Document) -> None:
     change(tubes, attributes={"author": "Ada"})
-    with pytest.raises(Invalid) as refused:
-        ask(cast, filters=filters)
-    assert refused.value.code in ("filter_unknown", "filter_invalid")
-    assert refused.value.data
+
+    def answer(filters: Any) -> str:
+        try:
+            return f"found {names(ask(cast, filters=filters))}"
+        except Invalid as refused:
+            return refused.code if refused.data else "no details"
+
+    answers = [(str(filters)[:50], answer(filters)) for filters in REFUSED]
+    assert [a for a in answers if a[1] not in ("filter_unknown", "filter_invalid")] == []
 
 
 def test_neighbours_come_with_a_passage_without_what_they_share(
