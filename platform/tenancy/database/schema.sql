@@ -1,125 +1,16 @@
 -- The schema of a new database. Written by `make snapshot`, never by hand: after a conflict take either side and run it
 -- again. Read by tenancy.database.snapshot.
 -- fingerprint: b6dafafb07700711c0a67e8f43ca35d5b19fac52f55f6a424d8f9085723d473b
--- migration: account.0001_initial
--- migration: account.0002_email_max_length
--- migration: account.0003_alter_emailaddress_create_unique_verified_email
--- migration: account.0004_alter_emailaddress_drop_unique_email
--- migration: account.0005_emailaddress_idx_upper_email
--- migration: account.0006_emailaddress_lower
--- migration: account.0007_emailaddress_idx_email
--- migration: account.0008_emailaddress_unique_primary_email_fixup
--- migration: account.0009_emailaddress_unique_primary_email
--- migration: admin.0001_initial
--- migration: admin.0002_logentry_remove_auto_add
--- migration: admin.0003_logentry_add_action_flag_choices
--- migration: auth.0001_initial
--- migration: auth.0002_alter_permission_name_max_length
--- migration: auth.0003_alter_user_email_max_length
--- migration: auth.0004_alter_user_username_opts
--- migration: auth.0005_alter_user_last_login_null
--- migration: auth.0006_require_contenttypes_0002
--- migration: auth.0007_alter_validators_add_error_messages
--- migration: auth.0008_alter_user_username_max_length
--- migration: auth.0009_alter_user_last_name_max_length
--- migration: auth.0010_alter_group_name_max_length
--- migration: auth.0011_update_proxy_permissions
--- migration: auth.0012_alter_user_first_name_max_length
--- migration: budgets.0001_initial
--- migration: collections.0001_initial
--- migration: collections.0001_squashed_0011_file_batches
--- migration: collections.0002_linked_chunks
--- migration: collections.0003_pending_versions
--- migration: collections.0004_search_indexes
--- migration: collections.0005_code_edge_names
--- migration: collections.0006_file_revision_kinds
--- migration: collections.0007_packed_postings
--- migration: collections.0008_leaner_chunk_tables
--- migration: collections.0009_collection_reranker
--- migration: collections.0010_retired_indexes
--- migration: collections.0011_file_batches
--- migration: collections.0012_private_collections
--- migration: contenttypes.0001_initial
--- migration: contenttypes.0002_remove_content_type_name
--- migration: conversations.0001_initial
--- migration: conversations.0001_squashed_0006_search_rules_and_readers
--- migration: conversations.0002_searches_all
--- migration: conversations.0003_modes_branches_and_assistants
--- migration: conversations.0004_parents_of_turns
--- migration: conversations.0005_assistants_tried
--- migration: conversations.0006_search_rules_and_readers
--- migration: conversations.0007_tools_switched_off
--- migration: conversations.0008_attachments
--- migration: datasets.0001_initial
--- migration: datasets.0001_squashed_0004_curation
--- migration: datasets.0002_record_fields
--- migration: datasets.0003_spare_items
--- migration: datasets.0004_curation
--- migration: datasets.0005_row_search_and_counts
--- migration: django_q.0001_initial
--- migration: django_q.0002_auto_20150630_1624
--- migration: django_q.0003_auto_20150708_1326
--- migration: django_q.0004_auto_20150710_1043
--- migration: django_q.0005_auto_20150718_1506
--- migration: django_q.0006_auto_20150805_1817
--- migration: django_q.0007_ormq
--- migration: django_q.0008_auto_20160224_1026
--- migration: django_q.0009_auto_20171009_0915
--- migration: django_q.0010_auto_20200610_0856
--- migration: django_q.0011_auto_20200628_1055
--- migration: django_q.0012_auto_20200702_1608
--- migration: django_q.0013_task_attempt_count
--- migration: django_q.0014_schedule_cluster
--- migration: django_q.0015_alter_schedule_schedule_type
--- migration: django_q.0016_schedule_intended_date_kwarg
--- migration: django_q.0017_task_cluster_alter
--- migration: django_q.0018_task_success_index
--- migration: django_q.0019_alter_task_options_alter_ormq_key_alter_ormq_lock_and_more
--- migration: evaluations.0001_initial
--- migration: evaluations.0002_kept_scores
--- migration: evaluations.0003_trust_pairs_and_live
--- migration: jobs.0001_initial
--- migration: mfa.0001_initial
--- migration: mfa.0002_authenticator_timestamps
--- migration: mfa.0003_authenticator_type_uniq
--- migration: runs.0001_initial
--- migration: runs.0001_squashed_0008_budget_columns
--- migration: runs.0002_parking_and_usage
--- migration: runs.0003_call_log_columns
--- migration: runs.0004_call_log_backfill
--- migration: runs.0005_approvers
--- migration: runs.0006_call_cost
--- migration: runs.0007_reads_and_retention
--- migration: runs.0008_budget_columns
--- migration: runs.0009_usage_duration
--- migration: sessions.0001_initial
--- migration: tenancy.0001_initial
--- migration: tenancy.0001_squashed_0008_oauth_connections
--- migration: tenancy.0002_model_entries_and_endpoints
--- migration: tenancy.0003_audit_chain
--- migration: tenancy.0004_audit_seal
--- migration: tenancy.0005_idempotent_answers
--- migration: tenancy.0006_rate_limits
--- migration: tenancy.0007_key_collections
--- migration: tenancy.0008_oauth_connections
--- migration: tenancy.0009_outgoing_hosts
--- migration: tools.0001_initial
--- migration: tools.0001_squashed_0005_limits
--- migration: tools.0002_default_grants
--- migration: tools.0003_catalog
--- migration: tools.0004_approvers
--- migration: tools.0005_limits
--- migration: tools.0006_collection_toolkits
--- migration: webhooks.0001_initial
--- migration: webhooks.0001_squashed_0003_budget_events
--- migration: webhooks.0002_failures
--- migration: webhooks.0003_budget_events
 
-CREATE EXTENSION IF NOT EXISTS "vector";
+-- migration: contenttypes.0001_initial
 CREATE TABLE "django_content_type" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(100) NOT NULL, "app_label" varchar(100) NOT NULL, "model" varchar(100) NOT NULL);
 ALTER TABLE "django_content_type" ADD CONSTRAINT "django_content_type_app_label_model_76bd3d3b_uniq" UNIQUE ("app_label", "model");
+
+-- migration: contenttypes.0002_remove_content_type_name
 ALTER TABLE "django_content_type" ALTER COLUMN "name" DROP NOT NULL;
 ALTER TABLE "django_content_type" DROP COLUMN "name" CASCADE;
+
+-- migration: auth.0001_initial
 CREATE TABLE "auth_permission" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(50) NOT NULL, "content_type_id" integer NOT NULL, "codename" varchar(100) NOT NULL);
 CREATE TABLE "auth_group" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(80) NOT NULL UNIQUE);
 CREATE TABLE "auth_group_permissions" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "group_id" integer NOT NULL, "permission_id" integer NOT NULL);
@@ -132,8 +23,32 @@ ALTER TABLE "auth_group_permissions" ADD CONSTRAINT "auth_group_permissions_grou
 ALTER TABLE "auth_group_permissions" ADD CONSTRAINT "auth_group_permissio_permission_id_84c5c92e_fk_auth_perm" FOREIGN KEY ("permission_id") REFERENCES "auth_permission" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "auth_group_permissions_group_id_b120cbf9" ON "auth_group_permissions" ("group_id");
 CREATE INDEX "auth_group_permissions_permission_id_84c5c92e" ON "auth_group_permissions" ("permission_id");
+
+-- migration: auth.0002_alter_permission_name_max_length
 ALTER TABLE "auth_permission" ALTER COLUMN "name" TYPE varchar(255);
+
+-- migration: auth.0003_alter_user_email_max_length
+
+-- migration: auth.0004_alter_user_username_opts
+
+-- migration: auth.0005_alter_user_last_login_null
+
+-- migration: auth.0006_require_contenttypes_0002
+
+-- migration: auth.0007_alter_validators_add_error_messages
+
+-- migration: auth.0008_alter_user_username_max_length
+
+-- migration: auth.0009_alter_user_last_name_max_length
+
+-- migration: auth.0010_alter_group_name_max_length
 ALTER TABLE "auth_group" ALTER COLUMN "name" TYPE varchar(150);
+
+-- migration: auth.0011_update_proxy_permissions
+
+-- migration: auth.0012_alter_user_first_name_max_length
+
+-- migration: tenancy.0001_squashed_0008_oauth_connections
 CREATE TABLE "tenancy_tenant" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "slug" varchar(40) NOT NULL UNIQUE, "name" varchar(120) NOT NULL, "created_at" timestamp with time zone NOT NULL, "is_active" boolean NOT NULL);
 CREATE TABLE "tenancy_user" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "password" varchar(128) NOT NULL, "last_login" timestamp with time zone NULL, "is_superuser" boolean NOT NULL, "first_name" varchar(150) NOT NULL, "last_name" varchar(150) NOT NULL, "is_staff" boolean NOT NULL, "is_active" boolean NOT NULL, "date_joined" timestamp with time zone NOT NULL, "email" varchar(254) NOT NULL UNIQUE);
 CREATE TABLE "tenancy_user_groups" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "user_id" bigint NOT NULL, "group_id" integer NOT NULL);
@@ -292,6 +207,8 @@ CREATE INDEX "audit_tenant_at" ON "tenancy_auditevent" ("tenant_id", "at" DESC);
 CREATE INDEX "audit_object" ON "tenancy_auditevent" ("tenant_id", "object_type", "object_id");
 ALTER TABLE "tenancy_auditchain" ADD CONSTRAINT "tenancy_auditchain_tenant_id_2c1d2006_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "tenancy_auditchain_tenant_id_2c1d2006" ON "tenancy_auditchain" ("tenant_id");
+
+-- migration: account.0001_initial
 CREATE TABLE "account_emailaddress" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "email" varchar(75) NOT NULL UNIQUE, "verified" boolean NOT NULL, "primary" boolean NOT NULL, "user_id" bigint NOT NULL);
 CREATE TABLE "account_emailconfirmation" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "created" timestamp with time zone NOT NULL, "sent" timestamp with time zone NULL, "key" varchar(64) NOT NULL UNIQUE, "email_address_id" integer NOT NULL);
 ALTER TABLE "account_emailaddress" ADD CONSTRAINT "account_emailaddress_user_id_2c513194_fk_tenancy_user_id" FOREIGN KEY ("user_id") REFERENCES "tenancy_user" ("id") DEFERRABLE INITIALLY DEFERRED;
@@ -300,23 +217,47 @@ CREATE INDEX "account_emailaddress_user_id_2c513194" ON "account_emailaddress" (
 ALTER TABLE "account_emailconfirmation" ADD CONSTRAINT "account_emailconfirm_email_address_id_5b7f8c58_fk_account_e" FOREIGN KEY ("email_address_id") REFERENCES "account_emailaddress" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "account_emailconfirmation_key_f43612bd_like" ON "account_emailconfirmation" ("key" varchar_pattern_ops);
 CREATE INDEX "account_emailconfirmation_email_address_id_5b7f8c58" ON "account_emailconfirmation" ("email_address_id");
+
+-- migration: account.0002_email_max_length
 ALTER TABLE "account_emailaddress" ALTER COLUMN "email" TYPE varchar(254);
+
+-- migration: account.0003_alter_emailaddress_create_unique_verified_email
 ALTER TABLE "account_emailaddress" ADD CONSTRAINT "account_emailaddress_user_id_email_987c8728_uniq" UNIQUE ("user_id", "email");
 CREATE UNIQUE INDEX "unique_verified_email" ON "account_emailaddress" ("email") WHERE "verified";
+
+-- migration: account.0004_alter_emailaddress_drop_unique_email
 ALTER TABLE "account_emailaddress" DROP CONSTRAINT "account_emailaddress_email_key";
 DROP INDEX IF EXISTS "account_emailaddress_email_03be32b2_like";
+
+-- migration: account.0005_emailaddress_idx_upper_email
 CREATE INDEX "account_emailaddress_upper" ON "account_emailaddress" ((UPPER("email")));
+
+-- migration: account.0006_emailaddress_lower
 UPDATE "account_emailaddress" SET "email" = LOWER("account_emailaddress"."email") WHERE NOT ("account_emailaddress"."email" = (LOWER("account_emailaddress"."email")));
 UPDATE "tenancy_user" SET "email" = LOWER("tenancy_user"."email") WHERE NOT ("tenancy_user"."email" = (LOWER("tenancy_user"."email")));
+
+-- migration: account.0007_emailaddress_idx_email
 DROP INDEX IF EXISTS "account_emailaddress_upper";
 CREATE INDEX "account_emailaddress_email_03be32b2" ON "account_emailaddress" ("email");
 CREATE INDEX "account_emailaddress_email_03be32b2_like" ON "account_emailaddress" ("email" varchar_pattern_ops);
+
+-- migration: account.0008_emailaddress_unique_primary_email_fixup
+
+-- migration: account.0009_emailaddress_unique_primary_email
 CREATE UNIQUE INDEX "unique_primary_email" ON "account_emailaddress" ("user_id", "primary") WHERE "primary";
+
+-- migration: admin.0001_initial
 CREATE TABLE "django_admin_log" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "action_time" timestamp with time zone NOT NULL, "object_id" text NULL, "object_repr" varchar(200) NOT NULL, "action_flag" smallint NOT NULL CHECK ("action_flag" >= 0), "change_message" text NOT NULL, "content_type_id" integer NULL, "user_id" bigint NOT NULL);
 ALTER TABLE "django_admin_log" ADD CONSTRAINT "django_admin_log_content_type_id_c4bce8eb_fk_django_co" FOREIGN KEY ("content_type_id") REFERENCES "django_content_type" ("id") DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE "django_admin_log" ADD CONSTRAINT "django_admin_log_user_id_c564eba6_fk_tenancy_user_id" FOREIGN KEY ("user_id") REFERENCES "tenancy_user" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "django_admin_log_content_type_id_c4bce8eb" ON "django_admin_log" ("content_type_id");
 CREATE INDEX "django_admin_log_user_id_c564eba6" ON "django_admin_log" ("user_id");
+
+-- migration: admin.0002_logentry_remove_auto_add
+
+-- migration: admin.0003_logentry_add_action_flag_choices
+
+-- migration: budgets.0001_initial
 CREATE TABLE "budgets_budget" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "kind" varchar(10) NOT NULL, "subject_id" bigint NULL, "period" varchar(5) NOT NULL, "amount_usd" numeric(12, 4) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "updated_at" timestamp with time zone NOT NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "budget_not_negative" CHECK ("amount_usd" >= 0), CONSTRAINT "budget_subject_of_kind" CHECK ((("kind" = 'tenant' AND "subject_id" IS NULL) OR "kind" IN ('member', 'key', 'assistant') OR ("kind" = 'job' AND "subject_id" IS NOT NULL))));
 CREATE TABLE "budgets_budgethold" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "spends" bigint[] NOT NULL, "run_id" bigint NULL, "amount_usd" numeric(16, 8) NOT NULL, "expires_at" timestamp with time zone NOT NULL, "tenant_id" bigint NOT NULL);
 CREATE TABLE "budgets_budgetrules" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "refuses_unpriced" boolean NOT NULL, "updated_at" timestamp with time zone NOT NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "budget_rules_one_a_tenant" UNIQUE ("tenant_id"));
@@ -333,6 +274,8 @@ CREATE INDEX "budgets_budgetrules_tenant_id_a89631e5" ON "budgets_budgetrules" (
 ALTER TABLE "budgets_budgetspend" ADD CONSTRAINT "budgets_budgetspend_tenant_id_c5d8e817_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "budgets_budgetspend_budget_id_47664abf" ON "budgets_budgetspend" ("budget_id");
 CREATE INDEX "budgets_budgetspend_tenant_id_c5d8e817" ON "budgets_budgetspend" ("tenant_id");
+
+-- migration: jobs.0001_initial
 CREATE TABLE "jobs_worker" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(80) NOT NULL UNIQUE, "started_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "seen_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "processes" smallint NOT NULL CHECK ("processes" >= 0));
 CREATE TABLE "jobs_job" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "kind" varchar(60) NOT NULL, "payload" jsonb NOT NULL, "lane" varchar(4) NOT NULL, "status" varchar(10) NOT NULL, "dedupe_key" varchar(120) NOT NULL, "topic" varchar(60) NOT NULL, "user_id" bigint NULL, "attempts" smallint NOT NULL CHECK ("attempts" >= 0), "max_attempts" smallint NOT NULL CHECK ("max_attempts" >= 0), "worker" varchar(80) NOT NULL, "lease_expires_at" timestamp with time zone NULL, "run_after" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "woken_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "progress_current" bigint NOT NULL, "progress_total" bigint NOT NULL, "progress_message" varchar(200) NOT NULL, "cancel_requested_at" timestamp with time zone NULL, "error_code" varchar(60) NOT NULL, "error_message" text NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "started_at" timestamp with time zone NULL, "finished_at" timestamp with time zone NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "job_status_known" CHECK ("status" IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')));
 CREATE INDEX "jobs_worker_name_000fa5e7_like" ON "jobs_worker" ("name" varchar_pattern_ops);
@@ -342,6 +285,8 @@ CREATE INDEX "jobs_job_tenant_id_47fdbf2d" ON "jobs_job" ("tenant_id");
 CREATE INDEX "job_queue" ON "jobs_job" ("status", "run_after") WHERE "status" = 'queued';
 CREATE INDEX "job_leases" ON "jobs_job" ("lease_expires_at") WHERE "status" = 'running';
 CREATE INDEX "job_tenant_newest" ON "jobs_job" ("tenant_id", "created_at" DESC);
+
+-- migration: runs.0001_squashed_0008_budget_columns
 CREATE TABLE "runs_run" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "kind" varchar(40) NOT NULL, "model" varchar(120) NOT NULL, "status" varchar(10) NOT NULL, "request" jsonb NOT NULL, "answer" text NOT NULL, "last_seq" bigint NOT NULL, "stop_requested_at" timestamp with time zone NULL, "stop_reason" varchar(20) NOT NULL, "limit_reached" varchar(30) NOT NULL, "error_code" varchar(60) NOT NULL, "error_message" text NOT NULL, "is_retryable" boolean NOT NULL, "usage" jsonb NOT NULL, "cost_usd" numeric(12, 6) NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "started_at" timestamp with time zone NULL, "finished_at" timestamp with time zone NULL, "pruned_at" timestamp with time zone NULL, "job_id" bigint NULL, "tenant_id" bigint NOT NULL, "user_id" bigint NULL, CONSTRAINT "run_status_known" CHECK ("status" IN ('queued', 'running', 'parked', 'completed', 'stopped', 'failed')));
 CREATE TABLE "runs_pendingdecision" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "step" integer NOT NULL CHECK ("step" >= 0), "call_id" varchar(200) NOT NULL, "name" varchar(100) NOT NULL, "arguments" jsonb NULL, "kind" varchar(10) NOT NULL, "reason" text NOT NULL, "state" jsonb NULL, "status" varchar(10) NOT NULL, "decided_at" timestamp with time zone NULL, "edited_arguments" jsonb NULL, "decision_reason" text NOT NULL, "answer" text NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "expires_at" timestamp with time zone NOT NULL, "approver" varchar(20) NOT NULL, "approver_kind" varchar(6) NOT NULL, "needs_reason" boolean NOT NULL, "assigned_to_id" bigint NULL, "decided_by_id" bigint NULL, "tenant_id" bigint NOT NULL, "run_id" bigint NOT NULL, CONSTRAINT "decision_status_known" CHECK ("status" IN ('pending', 'approved', 'rejected', 'answered', 'expired', 'cancelled')), CONSTRAINT "decision_approver" CHECK ((("approver" = '' AND "approver_kind" = 'self') OR ("approver_kind" IN ('role', 'member') AND NOT ("approver" = '')))));
 CREATE TABLE "runs_runevent" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "seq" bigint NOT NULL, "kind" varchar(20) NOT NULL, "data" jsonb NOT NULL, "at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "run_id" bigint NOT NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "run_event_seq" UNIQUE ("run_id", "seq"));
@@ -415,6 +360,9 @@ CREATE INDEX "chunk_read_newest" ON "runs_chunkread" ("tenant_id", "id" DESC);
 CREATE INDEX "chunk_read_of_document" ON "runs_chunkread" ("tenant_id", "document_id", "id" DESC);
 CREATE INDEX "chunk_read_of_chunk" ON "runs_chunkread" ("tenant_id", "chunk_id", "id" DESC);
 CREATE INDEX "chunk_read_by_person" ON "runs_chunkread" ("tenant_id", "user_id", "id" DESC);
+
+-- migration: collections.0001_squashed_0011_file_batches
+CREATE EXTENSION IF NOT EXISTS "vector";
 CREATE TABLE "collections_collection" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(120) NOT NULL, "description" text NOT NULL, "chunk_size" integer NOT NULL CHECK ("chunk_size" >= 0), "chunk_overlap" integer NOT NULL CHECK ("chunk_overlap" >= 0), "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "updated_at" timestamp with time zone NOT NULL, "term_total" bigint NOT NULL, "chunk_total" bigint NOT NULL, "average_length" double precision NOT NULL, "file_rules" jsonb NOT NULL, "keep_versions" integer NOT NULL CHECK ("keep_versions" >= 0), "language" varchar(20) NOT NULL, "links_by" varchar(10) NOT NULL, "links_model" varchar(120) NOT NULL, "reranker" varchar(13) NOT NULL, "reranker_model" varchar(120) NOT NULL, "created_by_id" bigint NULL, "tenant_id" bigint NOT NULL);
 CREATE TABLE "collections_chunk" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "index" integer NOT NULL CHECK ("index" >= 0), "kind" varchar(10) NOT NULL, "text" text NOT NULL, "char_start" integer NOT NULL CHECK ("char_start" >= 0), "char_end" integer NOT NULL CHECK ("char_end" >= 0), "page_start" integer NULL CHECK ("page_start" >= 0), "page_end" integer NULL CHECK ("page_end" >= 0), "headings" jsonb NOT NULL, "metadata" jsonb NOT NULL, "is_disabled" boolean DEFAULT false NOT NULL, "is_edited" boolean DEFAULT false NOT NULL, "key_points" jsonb DEFAULT '[]'::jsonb NOT NULL, "line_end" integer NULL CHECK ("line_end" >= 0), "line_start" integer NULL CHECK ("line_start" >= 0), "points_by" varchar(10) DEFAULT '' NOT NULL, "qualified_name" varchar(500) DEFAULT '' NOT NULL, "tenant_id" bigint NOT NULL, "collection_id" bigint NOT NULL);
 CREATE TABLE "collections_document" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(255) NOT NULL, "media_type" varchar(100) NOT NULL, "title" varchar(300) NOT NULL, "is_paged" boolean NOT NULL, "warnings" jsonb NOT NULL, "metadata" jsonb NOT NULL, "size" bigint NOT NULL, "sha256" varchar(64) NOT NULL, "file" varchar(255) NOT NULL, "status" varchar(10) NOT NULL, "stage" varchar(10) NOT NULL, "progress_current" integer NOT NULL CHECK ("progress_current" >= 0), "progress_total" integer NOT NULL CHECK ("progress_total" >= 0), "error_code" varchar(60) NOT NULL, "error_message" text NOT NULL, "page_count" integer NOT NULL CHECK ("page_count" >= 0), "skipped_pages" integer NOT NULL CHECK ("skipped_pages" >= 0), "chunk_count" integer NOT NULL CHECK ("chunk_count" >= 0), "vector_count" integer NOT NULL CHECK ("vector_count" >= 0), "lexical_count" integer NOT NULL CHECK ("lexical_count" >= 0), "identifiers_found" integer NOT NULL CHECK ("identifiers_found" >= 0), "identifiers_total" integer NOT NULL CHECK ("identifiers_total" >= 0), "timings" jsonb NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "updated_at" timestamp with time zone NOT NULL, "finished_at" timestamp with time zone NULL, "attributes" jsonb NOT NULL, "dated" date NULL, "document_type" varchar(60) NOT NULL, "is_restricted" boolean NOT NULL, "live_from" timestamp with time zone NULL, "live_to" timestamp with time zone NULL, "path" varchar(1000) NOT NULL, "source" varchar(10) NOT NULL, "source_url" text NOT NULL, "tags" varchar(60)[] NOT NULL, "type_reason" varchar(255) NOT NULL, "version" integer NOT NULL CHECK ("version" >= 0), "collection_id" bigint NOT NULL, "job_id" bigint NULL, "restored_from_id" bigint NULL, "tenant_id" bigint NOT NULL, "uploaded_by_id" bigint NULL);
@@ -556,10 +504,14 @@ CREATE INDEX "collections_chunklink_chunk_id_238a8f4c" ON "collections_chunklink
 CREATE INDEX "collections_chunklink_target_id_37d92191" ON "collections_chunklink" ("target_id");
 CREATE INDEX "collections_chunklink_tenant_id_14856ae5" ON "collections_chunklink" ("tenant_id");
 CREATE INDEX "collections_chunklink_document_id_44ec00d5" ON "collections_chunklink" ("document_id");
+
+-- migration: collections.0012_private_collections
 ALTER TABLE "collections_collection" ADD COLUMN "owner_id" bigint NULL CONSTRAINT "collections_collection_owner_id_b0f9a22c_fk_tenancy_user_id" REFERENCES "tenancy_user"("id") DEFERRABLE INITIALLY DEFERRED; SET CONSTRAINTS "collections_collection_owner_id_b0f9a22c_fk_tenancy_user_id" IMMEDIATE;
 DROP INDEX IF EXISTS "collection_name_once";
 CREATE UNIQUE INDEX "collection_name_once" ON "collections_collection" ("tenant_id", (LOWER("name"))) WHERE "owner_id" IS NULL;
 CREATE INDEX "collections_collection_owner_id_b0f9a22c" ON "collections_collection" ("owner_id");
+
+-- migration: tools.0001_squashed_0005_limits
 CREATE TABLE "tools_toolkit" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(80) NOT NULL, "description" text NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "toolkit_one_per_name" UNIQUE ("tenant_id", "name"));
 CREATE TABLE "tools_toolgrant" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "effect" varchar(5) NOT NULL, "target_kind" varchar(10) NOT NULL, "target" varchar(120) NOT NULL, "calls" varchar(12) NOT NULL, "subject_kind" varchar(10) NOT NULL, "subject" varchar(20) NOT NULL, "arguments" jsonb NOT NULL, "expires_at" timestamp with time zone NULL, "note" varchar(200) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "approval_hours" smallint NULL CHECK ("approval_hours" >= 0), "approver" varchar(20) NOT NULL, "approver_kind" varchar(6) NOT NULL, "needs_reason" boolean NOT NULL, "collection_id" bigint NULL, "tenant_id" bigint NOT NULL, "toolkit_id" bigint NULL, CONSTRAINT "tool_grant_effect" CHECK ("effect" IN ('allow', 'ask', 'deny')), CONSTRAINT "tool_grant_target" CHECK ((("target" = '' AND "target_kind" = 'toolkit' AND "toolkit_id" IS NOT NULL) OR ("target_kind" IN ('tool', 'group', 'pattern') AND "toolkit_id" IS NULL AND NOT ("target" = '')))), CONSTRAINT "tool_grant_calls" CHECK ("calls" IN ('any', 'read_only', 'side_effects')), CONSTRAINT "tool_grant_subject" CHECK ((("subject" = '' AND "subject_kind" = 'everyone') OR ("subject_kind" IN ('role', 'member', 'api_key') AND NOT ("subject" = '')))), CONSTRAINT "tool_grant_approver" CHECK ((("approver" = '' AND "approver_kind" = 'self') OR ("approver_kind" IN ('role', 'member') AND "effect" = 'ask' AND NOT ("approver" = '')))), CONSTRAINT "tool_grant_approval_hours" CHECK (("approval_hours" IS NULL OR "approval_hours" > 0)));
 CREATE TABLE "tools_toolkitmember" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "tool_name" varchar(64) NOT NULL, "tenant_id" bigint NOT NULL, "toolkit_id" bigint NOT NULL, CONSTRAINT "toolkit_member_once" UNIQUE ("toolkit_id", "tool_name"));
@@ -609,6 +561,8 @@ CREATE INDEX "tools_toolversion_tenant_id_cf93af6b" ON "tools_toolversion" ("ten
 CREATE INDEX "tool_version_of_source" ON "tools_toolversion" ("source_id", "state");
 ALTER TABLE "tools_toolentry" ADD CONSTRAINT "tools_toolentry_tenant_id_70dd0d82_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "tools_toolentry_tenant_id_70dd0d82" ON "tools_toolentry" ("tenant_id");
+
+-- migration: conversations.0001_squashed_0006_search_rules_and_readers
 CREATE TABLE "conversations_assistant" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "slug" varchar(60) NOT NULL, "name" varchar(80) NOT NULL, "description" varchar(300) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "archived_at" timestamp with time zone NULL, "created_by_id" bigint NULL, "tenant_id" bigint NOT NULL);
 CREATE TABLE "conversations_assistantversion" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "number" integer NOT NULL CHECK ("number" >= 0), "mode" varchar(8) NOT NULL, "model" varchar(120) NOT NULL, "prompt" text NOT NULL, "searches_all" boolean NOT NULL, "has_toolkit" boolean NOT NULL, "output" varchar(10) NOT NULL, "output_name" varchar(64) NOT NULL, "output_schema" jsonb NULL, "options" jsonb NOT NULL, "starters" jsonb NOT NULL, "note" varchar(200) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "assistant_id" bigint NOT NULL, "created_by_id" bigint NULL, "tenant_id" bigint NOT NULL, "toolkit_id" bigint NULL, CONSTRAINT "assistant_version_number" UNIQUE ("assistant_id", "number"), CONSTRAINT "assistant_version_schema" CHECK ((("output" = 'schema' AND "output_schema" IS NOT NULL) OR (NOT ("output" = 'schema') AND "output_schema" IS NULL))));
 CREATE TABLE "conversations_assistanthelper" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "assistant_id" bigint NOT NULL, "tenant_id" bigint NOT NULL, "version_id" bigint NOT NULL, CONSTRAINT "assistant_helper_once" UNIQUE ("version_id", "assistant_id"));
@@ -702,9 +656,15 @@ CREATE INDEX "conversations_attachment_document_id_7b88ddf3" ON "conversations_a
 CREATE INDEX "conversations_attachment_tenant_id_a77a8261" ON "conversations_attachment" ("tenant_id");
 CREATE INDEX "conversations_attachment_conversation_id_9d924662" ON "conversations_attachment" ("conversation_id");
 CREATE INDEX "conversations_attachment_turn_id_f9a9c999" ON "conversations_attachment" ("turn_id");
+
+-- migration: conversations.0007_tools_switched_off
 ALTER TABLE "conversations_conversation" ADD COLUMN "tools_off" jsonb DEFAULT '[]'::jsonb NOT NULL;
 ALTER TABLE "conversations_conversation" ALTER COLUMN "tools_off" DROP DEFAULT;
+
+-- migration: conversations.0008_attachments
 ALTER TABLE "conversations_attachment" DROP COLUMN "text" CASCADE;
+
+-- migration: datasets.0001_squashed_0004_curation
 CREATE TABLE "datasets_dataset" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "slug" varchar(60) NOT NULL, "name" varchar(120) NOT NULL, "description" text NOT NULL, "needs_two_people" boolean NOT NULL, "options" jsonb NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "updated_at" timestamp with time zone NOT NULL, "created_by_id" bigint NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "dataset_one_per_slug" UNIQUE ("tenant_id", "slug"));
 CREATE TABLE "datasets_acceptance" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "fingerprint" varchar(64) NOT NULL, "kind" varchar(20) NOT NULL, "shown" varchar(200) NOT NULL, "note" varchar(300) NOT NULL, "at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "tenant_id" bigint NOT NULL, "user_id" bigint NULL, "dataset_id" bigint NOT NULL, CONSTRAINT "acceptance_once" UNIQUE ("dataset_id", "fingerprint"));
 CREATE TABLE "datasets_datasetcheck" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "status" varchar(9) NOT NULL, "error_code" varchar(60) NOT NULL, "error_message" text NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "finished_at" timestamp with time zone NULL, "kind" varchar(13) NOT NULL, "options" jsonb NOT NULL, "result" jsonb NOT NULL, "created_by_id" bigint NULL, "dataset_id" bigint NOT NULL, "job_id" bigint NULL, "tenant_id" bigint NOT NULL);
@@ -786,6 +746,8 @@ CREATE INDEX "datasets_rowreview_user_id_2c70f111" ON "datasets_rowreview" ("use
 ALTER TABLE "datasets_versionrow" ADD CONSTRAINT "datasets_versionrow_tenant_id_cbd78499_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "datasets_versionrow_content_id_60b2c43f" ON "datasets_versionrow" ("content_id");
 CREATE INDEX "datasets_versionrow_tenant_id_cbd78499" ON "datasets_versionrow" ("tenant_id");
+
+-- migration: datasets.0005_row_search_and_counts
 ALTER TABLE "datasets_versionrow" DROP CONSTRAINT "version_row_once";
 DROP INDEX IF EXISTS "dataset_row_status";
 CREATE INDEX "dataset_row_status" ON "datasets_datasetrow" ("dataset_id", "status", "id") INCLUDE ("tenant_id");
@@ -793,26 +755,66 @@ CREATE INDEX "dataset_row_difficulty" ON "datasets_datasetrow" ("dataset_id", "d
 CREATE INDEX "dataset_row_split" ON "datasets_datasetrow" ("dataset_id", "split", "id");
 CREATE INDEX dataset_row_words ON datasets_datasetrow USING gin ((to_tsvector('simple'::regconfig, left(question, 20000) || ' ' || left(answer, 100000)) || to_tsvector('simple'::regconfig, jsonb_path_query_array(sources, '$[*].document')) || to_tsvector('simple'::regconfig, regexp_replace(jsonb_path_query_array(sources, '$[*].document')::text, '[^[:alnum:]]+', ' ', 'g')) || array_to_tsvector(ARRAY['dataset ' || dataset_id::text]))) WITH (fastupdate = off);
 CREATE UNIQUE INDEX "version_row_once" ON "datasets_versionrow" ("version_id", "row_ref") INCLUDE ("tenant_id", "content_id");
+
+-- migration: django_q.0001_initial
 CREATE TABLE "django_q_schedule" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "func" varchar(256) NOT NULL, "hook" varchar(256) NULL, "args" varchar(256) NULL, "kwargs" varchar(256) NULL, "schedule_type" varchar(1) NOT NULL, "repeats" smallint NOT NULL, "next_run" timestamp with time zone NULL, "task" varchar(100) NULL);
 CREATE TABLE "django_q_task" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(100) NOT NULL, "func" varchar(256) NOT NULL, "hook" varchar(256) NULL, "args" text NULL, "kwargs" text NULL, "result" text NULL, "started" timestamp with time zone NOT NULL, "stopped" timestamp with time zone NOT NULL, "success" boolean NOT NULL);
+
+-- migration: django_q.0002_auto_20150630_1624
 ALTER TABLE "django_q_schedule" ALTER COLUMN "args" TYPE text USING "args"::text;
 ALTER TABLE "django_q_schedule" ALTER COLUMN "kwargs" TYPE text USING "kwargs"::text;
+
+-- migration: django_q.0003_auto_20150708_1326
 ALTER TABLE "django_q_task" DROP COLUMN "id" CASCADE;
 ALTER TABLE "django_q_task" ADD COLUMN "id" varchar(32) NOT NULL PRIMARY KEY;
 CREATE INDEX "django_q_task_id_32882367_like" ON "django_q_task" ("id" varchar_pattern_ops);
+
+-- migration: django_q.0004_auto_20150710_1043
+
+-- migration: django_q.0005_auto_20150718_1506
 ALTER TABLE "django_q_schedule" ADD COLUMN "name" varchar(100) NULL;
 ALTER TABLE "django_q_task" ADD COLUMN "group" varchar(100) NULL;
+
+-- migration: django_q.0006_auto_20150805_1817
 ALTER TABLE "django_q_schedule" ADD COLUMN "minutes" smallint NULL CHECK ("minutes" >= 0);
+
+-- migration: django_q.0007_ormq
 CREATE TABLE "django_q_ormq" ("id" integer NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "key" varchar(100) NOT NULL, "payload" text NOT NULL, "lock" timestamp with time zone NULL);
+
+-- migration: django_q.0008_auto_20160224_1026
+
+-- migration: django_q.0009_auto_20171009_0915
 ALTER TABLE "django_q_schedule" ALTER COLUMN "repeats" TYPE integer USING "repeats"::integer;
+
+-- migration: django_q.0010_auto_20200610_0856
+
+-- migration: django_q.0011_auto_20200628_1055
 ALTER TABLE "django_q_schedule" ADD COLUMN "cron" varchar(100) NULL;
+
+-- migration: django_q.0012_auto_20200702_1608
+
+-- migration: django_q.0013_task_attempt_count
 ALTER TABLE "django_q_task" ADD COLUMN "attempt_count" integer DEFAULT 0 NOT NULL;
 ALTER TABLE "django_q_task" ALTER COLUMN "attempt_count" DROP DEFAULT;
+
+-- migration: django_q.0014_schedule_cluster
 ALTER TABLE "django_q_schedule" ADD COLUMN "cluster" varchar(100) NULL;
+
+-- migration: django_q.0015_alter_schedule_schedule_type
 ALTER TABLE "django_q_schedule" ALTER COLUMN "schedule_type" TYPE varchar(2);
+
+-- migration: django_q.0016_schedule_intended_date_kwarg
 ALTER TABLE "django_q_schedule" ADD COLUMN "intended_date_kwarg" varchar(100) NULL;
+
+-- migration: django_q.0017_task_cluster_alter
 ALTER TABLE "django_q_task" ADD COLUMN "cluster" varchar(100) NULL;
+
+-- migration: django_q.0018_task_success_index
 CREATE INDEX "success_index" ON "django_q_task" ("group", "name", "func") WHERE "success";
+
+-- migration: django_q.0019_alter_task_options_alter_ormq_key_alter_ormq_lock_and_more
+
+-- migration: evaluations.0001_initial
 CREATE TABLE "evaluations_annotationqueue" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(120) NOT NULL, "reviews" smallint NOT NULL CHECK ("reviews" >= 0), "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "closed_at" timestamp with time zone NULL, "created_by_id" bigint NULL, "tenant_id" bigint NOT NULL);
 CREATE TABLE "evaluations_annotationitem" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "position" integer NOT NULL CHECK ("position" >= 0), "tenant_id" bigint NOT NULL, "queue_id" bigint NOT NULL);
 CREATE TABLE "evaluations_arm" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "position" smallint NOT NULL CHECK ("position" >= 0), "name" varchar(160) NOT NULL, "target" jsonb NOT NULL, "tenant_id" bigint NOT NULL);
@@ -887,9 +889,13 @@ CREATE INDEX "evaluations_score_rubric_version_id_97e99893" ON "evaluations_scor
 CREATE INDEX "evaluations_score_tenant_id_cb4e9206" ON "evaluations_score" ("tenant_id");
 CREATE INDEX "evaluations_score_user_id_c4d8534e" ON "evaluations_score" ("user_id");
 CREATE INDEX "evaluations_annotationitem_trial_id_5f234b6b" ON "evaluations_annotationitem" ("trial_id");
+
+-- migration: evaluations.0002_kept_scores
 CREATE TABLE "evaluations_keptscores" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "data" bytea NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "arm_id" bigint NOT NULL UNIQUE, "tenant_id" bigint NOT NULL);
 ALTER TABLE "evaluations_keptscores" ADD CONSTRAINT "evaluations_keptscores_tenant_id_361cb7b1_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "evaluations_keptscores_tenant_id_361cb7b1" ON "evaluations_keptscores" ("tenant_id");
+
+-- migration: evaluations.0003_trust_pairs_and_live
 CREATE TABLE "evaluations_livesample" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "is_doubtful" boolean NOT NULL, "state" varchar(7) NOT NULL, "error" varchar(500) NOT NULL, "cost_usd" numeric(14, 8) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "finished_at" timestamp with time zone NULL);
 CREATE TABLE "evaluations_livescore" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "name" varchar(60) NOT NULL, "value" double precision NULL, "author_kind" varchar(6) NOT NULL, "author" varchar(300) NOT NULL, "reason" text NOT NULL, "at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL);
 CREATE TABLE "evaluations_preference" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "better" varchar(3) NOT NULL, "is_flip" boolean NOT NULL, "reason" text NOT NULL, "author" varchar(300) NOT NULL, "at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL);
@@ -940,27 +946,43 @@ CREATE INDEX "evaluations_preference_tenant_id_1051897c" ON "evaluations_prefere
 CREATE INDEX "evaluations_samplingrule_assistant_id_c800942f" ON "evaluations_samplingrule" ("assistant_id");
 CREATE INDEX "evaluations_samplingrule_created_by_id_2e339b67" ON "evaluations_samplingrule" ("created_by_id");
 CREATE INDEX "evaluations_samplingrule_tenant_id_f15bd399" ON "evaluations_samplingrule" ("tenant_id");
+
+-- migration: mfa.0001_initial
 CREATE TABLE "mfa_authenticator" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "type" varchar(20) NOT NULL, "data" jsonb NOT NULL, "user_id" bigint NOT NULL);
 ALTER TABLE "mfa_authenticator" ADD CONSTRAINT "mfa_authenticator_user_id_type_798d27ea_uniq" UNIQUE ("user_id", "type");
 ALTER TABLE "mfa_authenticator" ADD CONSTRAINT "mfa_authenticator_user_id_0c3a50c0_fk_tenancy_user_id" FOREIGN KEY ("user_id") REFERENCES "tenancy_user" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "mfa_authenticator_user_id_0c3a50c0" ON "mfa_authenticator" ("user_id");
-ALTER TABLE "mfa_authenticator" ADD COLUMN "created_at" timestamp with time zone DEFAULT '2026-11-22 12:58:30.079792+00:00'::timestamptz NOT NULL;
+
+-- migration: mfa.0002_authenticator_timestamps
+ALTER TABLE "mfa_authenticator" ADD COLUMN "created_at" timestamp with time zone DEFAULT '2026-11-22 13:14:23.272889+00:00'::timestamptz NOT NULL;
 ALTER TABLE "mfa_authenticator" ALTER COLUMN "created_at" DROP DEFAULT;
 ALTER TABLE "mfa_authenticator" ADD COLUMN "last_used_at" timestamp with time zone NULL;
+
+-- migration: mfa.0003_authenticator_type_uniq
 ALTER TABLE "mfa_authenticator" DROP CONSTRAINT "mfa_authenticator_user_id_type_798d27ea_uniq";
 CREATE UNIQUE INDEX "unique_authenticator_type" ON "mfa_authenticator" ("user_id", "type") WHERE "type" IN ('totp', 'recovery_codes');
+
+-- migration: runs.0009_usage_duration
 ALTER TABLE "runs_usagerecord" ADD COLUMN "duration_ms" integer NULL CHECK ("duration_ms" >= 0);
+
+-- migration: sessions.0001_initial
 CREATE TABLE "django_session" ("session_key" varchar(40) NOT NULL PRIMARY KEY, "session_data" text NOT NULL, "expire_date" timestamp with time zone NOT NULL);
 CREATE INDEX "django_session_session_key_c0390e0f_like" ON "django_session" ("session_key" varchar_pattern_ops);
 CREATE INDEX "django_session_expire_date_a5c62663" ON "django_session" ("expire_date");
+
+-- migration: tenancy.0009_outgoing_hosts
 CREATE TABLE "tenancy_outgoinghost" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "pattern" varchar(253) NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "tenant_id" bigint NOT NULL, CONSTRAINT "outgoing_host_once" UNIQUE ("tenant_id", "pattern"), CONSTRAINT "outgoing_host_not_empty" CHECK (NOT ("pattern" = '')));
 ALTER TABLE "tenancy_outgoinghost" ADD CONSTRAINT "tenancy_outgoinghost_tenant_id_6d1dab67_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "tenancy_outgoinghost_tenant_id_6d1dab67" ON "tenancy_outgoinghost" ("tenant_id");
+
+-- migration: tools.0006_collection_toolkits
 CREATE TABLE "tools_collectiontoolkit" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "collection_id" bigint NOT NULL, "tenant_id" bigint NOT NULL, "toolkit_id" bigint NOT NULL, CONSTRAINT "collection_toolkit_one_each" UNIQUE ("collection_id"));
 ALTER TABLE "tools_collectiontoolkit" ADD CONSTRAINT "tools_collectiontoolkit_tenant_id_2cc0ff59_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;
 CREATE INDEX "tools_collectiontoolkit_collection_id_33bb807f" ON "tools_collectiontoolkit" ("collection_id");
 CREATE INDEX "tools_collectiontoolkit_tenant_id_2cc0ff59" ON "tools_collectiontoolkit" ("tenant_id");
 CREATE INDEX "tools_collectiontoolkit_toolkit_id_59aee4cc" ON "tools_collectiontoolkit" ("toolkit_id");
+
+-- migration: webhooks.0001_squashed_0003_budget_events
 CREATE TABLE "webhooks_webhook" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "url" varchar(2000) NOT NULL, "description" varchar(200) NOT NULL, "events" jsonb NOT NULL, "secret_encrypted" bytea NOT NULL, "is_enabled" boolean NOT NULL, "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "updated_at" timestamp with time zone NOT NULL, "disabled_at" timestamp with time zone NULL, "failures" smallint NOT NULL CHECK ("failures" >= 0), "tenant_id" bigint NOT NULL);
 CREATE TABLE "webhooks_webhookdelivery" ("id" bigint NOT NULL PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY, "event_id" uuid NOT NULL, "event" varchar(40) NOT NULL, "object_key" varchar(80) NOT NULL, "payload" jsonb NOT NULL, "status" varchar(10) NOT NULL, "attempts" smallint NOT NULL CHECK ("attempts" >= 0), "response_status" smallint NULL CHECK ("response_status" >= 0), "error" varchar(300) NOT NULL, "duration_ms" integer NULL CHECK ("duration_ms" >= 0), "created_at" timestamp with time zone DEFAULT (STATEMENT_TIMESTAMP()) NOT NULL, "attempted_at" timestamp with time zone NULL, "tenant_id" bigint NOT NULL, "webhook_id" bigint NOT NULL, CONSTRAINT "delivery_status_known" CHECK ("status" IN ('queued', 'delivered', 'failed')));
 ALTER TABLE "webhooks_webhook" ADD CONSTRAINT "webhooks_webhook_tenant_id_97465aca_fk_tenancy_tenant_id" FOREIGN KEY ("tenant_id") REFERENCES "tenancy_tenant" ("id") DEFERRABLE INITIALLY DEFERRED;

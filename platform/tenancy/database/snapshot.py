@@ -1,9 +1,10 @@
-"""The schema of a new database as one script: what the migrations send to an empty one, recorded.
+"""The schema of a new database as one script: what each migration sends to an empty one, recorded.
 
 Running the migrations costs seconds of rendering model states and hardly any SQL. An empty database therefore gets the
-recorded statements and the names of the migrations they came from; ``migrate`` then runs whatever came after them. The
-script is used only where the files of those migrations are, byte for byte, what was recorded. Else all migrations run,
-which is slower and never wrong. Walls and grants are no part of it: they are raised after every migrate.
+recorded statements, migration by migration, each in a transaction with its row in ``django_migrations``; what came
+after them runs as ever, also after a kill in between. The script is used only where the files of those migrations are,
+byte for byte, what was recorded. Else all migrations run, which is slower and never wrong. Walls and grants are no part
+of it: they are raised after every migrate.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.contrib.postgres.operations import CreateExtension
 from django.db import transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 
 PATH = Path(__file__).with_name("schema.sql")
 _FINGERPRINT = "-- fingerprint: "
@@ -27,8 +28,8 @@ _HEAD = """\
 -- The schema of a new database. Written by `make snapshot`, never by hand: after a conflict take either side and run it
 -- again. Read by tenancy.database.snapshot.
 """
-_UNRECORDED = frozenset({"SELECT", "SAVEPOINT", "RELEASE"})
-"""Questions, and the frames of transactions: the script is one transaction."""
+_UNRECORDED = ("SELECT", "SAVEPOINT", "RELEASE", "CREATE EXTENSION")
+"""Questions, the frames of operations (a migration is one transaction), and what is stated apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,12 @@ class Snapshot:
     """A recorded schema.
 
     Attributes:
-        fingerprint: of the files of the migrations that ran.
-        migrations: rows of ``django_migrations``: app label and name, in order.
-        sql: the statements.
+        fingerprint: of the files of the migrations.
+        scripts: statements of each migration by app label and name, in the order they ran.
     """
 
     fingerprint: str
-    migrations: tuple[tuple[str, str], ...]
-    sql: str
+    scripts: dict[tuple[str, str], str]
 
     @classmethod
     def parse(cls, text: str) -> Snapshot:
@@ -52,21 +51,24 @@ class Snapshot:
         Raises:
             ValueError: the text has no fingerprint.
         """
-        lines = text.splitlines()
-        prints = [s.removeprefix(_FINGERPRINT) for s in lines if s.startswith(_FINGERPRINT)]
-        if len(prints) != 1:
+        head, *parts = text.split(f"\n{_MIGRATION}")
+        fingerprint = head.rpartition(_FINGERPRINT)[2].strip()
+        if _FINGERPRINT not in head or not fingerprint:
             raise ValueError("The schema snapshot has no fingerprint. Run `make snapshot`.")
-        names = [s.removeprefix(_MIGRATION) for s in lines if s.startswith(_MIGRATION)]
-        pairs = tuple((app, name) for app, _, name in (s.partition(".") for s in names))
-        return cls(prints[0], pairs, text)
+        scripts = {}
+        for part in parts:
+            name, _, sql = part.partition("\n")
+            app, _, name = name.partition(".")
+            scripts[app, name] = sql
+        return cls(fingerprint, scripts)
 
     def __str__(self) -> str:
-        names = [f"{_MIGRATION}{app}.{name}" for app, name in self.migrations]
-        return "\n".join([f"{_HEAD}{_FINGERPRINT}{self.fingerprint}", *names, "", self.sql])
+        parts = [f"{_MIGRATION}{app}.{name}\n{sql}" for (app, name), sql in self.scripts.items()]
+        return "\n".join([f"{_HEAD}{_FINGERPRINT}{self.fingerprint}\n", *parts])
 
     def fits(self, loader: MigrationLoader) -> bool:
-        """Say whether the migrations it was recorded from are the ones of this code."""
-        return self.fingerprint == _fingerprint(loader, self.migrations)
+        """Say whether the migrations it was recorded from are those of this code."""
+        return self.fingerprint == _fingerprint(loader, self.scripts)
 
 
 def record(connection: Any) -> Snapshot:
@@ -75,36 +77,44 @@ def record(connection: Any) -> Snapshot:
     Raises:
         ValueError: a migration stored rows; a script without them would not be the same.
     """
-    statements: list[str] = []
+    ran: list[tuple[tuple[str, str], list[str]]] = []
+
+    def begin(action: str, migration: Any = None, fake: bool = False) -> None:
+        if action == "apply_start":
+            # Some servers have them already, and Django asks before it creates: stated for all alike.
+            extensions = [
+                f'CREATE EXTENSION IF NOT EXISTS "{operation.name}"'
+                for operation in migration.operations
+                if isinstance(operation, CreateExtension)
+            ]
+            ran.append(((migration.app_label, migration.name), extensions))
 
     def keep(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-        if str(sql).split(None, 1)[0].upper() not in _UNRECORDED:
-            statements.append(connection.ops.compose_sql(sql, params) if params else str(sql))
+        if ran and not str(sql).lstrip().upper().startswith(_UNRECORDED):
+            ran[-1][1].append(connection.ops.compose_sql(sql, params) if params else str(sql))
         return execute(sql, params, many, context)
 
-    executor = MigrationExecutor(connection)
-    executor.recorder.ensure_schema()
-    # Noted apart, with the hour of each installation.
-    journal = f'INSERT INTO "{executor.recorder.Migration._meta.db_table}"'
+    executor = MigrationExecutor(connection, begin)
     with connection.execute_wrapper(keep):
         executor.migrate(executor.loader.graph.leaf_nodes())
-    statements = [s for s in statements if not s.startswith(journal)]
+    noted = executor.recorder.Migration._meta.db_table
     with connection.cursor() as cursor:
-        cursor.execute("SELECT extname FROM pg_extension WHERE extname <> 'plpgsql' ORDER BY 1")
-        # The server may have them in its template, so that no migration had to ask for them.
-        statements[:0] = [f'CREATE EXTENSION IF NOT EXISTS "{name}"' for (name,) in cursor]
         filled = []
-        for table in sorted(set(connection.introspection.table_names(cursor))):
+        for table in sorted(set(connection.introspection.table_names(cursor)) - {noted}):
             cursor.execute(f'SELECT EXISTS (SELECT FROM "{table}")')  # noqa: S608 - from the catalogue
-            if cursor.fetchone()[0] and table != executor.recorder.Migration._meta.db_table:
+            if cursor.fetchone()[0]:
                 filled.append(table)
     if filled:
         raise ValueError(f"Migrations stored rows in {', '.join(filled)}; do that after migrate.")
-    names = tuple(
-        executor.recorder.migration_qs.order_by("app", "name").values_list("app", "name")
-    )
-    sql = "".join(f"{statement.strip().rstrip(';')};\n" for statement in statements)
-    return Snapshot(_fingerprint(executor.loader, names), names, sql)
+    scripts = {
+        key: "".join(
+            f"{sql.strip().rstrip(';')};\n"
+            for sql in statements
+            if not sql.startswith(f'INSERT INTO "{noted}"')
+        )
+        for key, statements in ran
+    }
+    return Snapshot(_fingerprint(executor.loader, scripts), scripts)
 
 
 def load(connection: Any) -> bool:
@@ -116,23 +126,22 @@ def load(connection: Any) -> bool:
         if connection.introspection.table_names(cursor):
             return False
     snapshot = Snapshot.parse(PATH.read_text(encoding="utf-8"))
-    if not snapshot.fits(MigrationLoader(connection)):
+    executor = MigrationExecutor(connection)
+    if not snapshot.fits(executor.loader):
         return False
-    recorder = MigrationRecorder(connection)
-    with transaction.atomic(using=connection.alias):
-        recorder.ensure_schema()
-        with connection.cursor() as cursor:
-            cursor.execute(snapshot.sql)
-        recorder.migration_qs.bulk_create(
-            recorder.Migration(app=app, name=name) for app, name in snapshot.migrations
-        )
+    executor.recorder.ensure_schema()
+    for key, sql in snapshot.scripts.items():
+        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+            if sql:
+                cursor.execute(sql)
+            executor.record_migration(executor.loader.graph.nodes[key])
     return True
 
 
-def _fingerprint(loader: MigrationLoader, names: Iterable[tuple[str, str]]) -> str:
-    """Digest the files of the named migrations, as far as they run on an empty database."""
+def _fingerprint(loader: MigrationLoader, keys: Iterable[tuple[str, str]]) -> str:
+    """Digest the files of the named migrations; one that is gone changes the digest too."""
     digest = hashlib.sha256()
-    for key in sorted(set(names) & set(loader.graph.nodes)):
+    for key in sorted(set(keys) & set(loader.graph.nodes)):
         file = sys.modules[type(loader.graph.nodes[key]).__module__].__file__
         content = Path(file or "").read_bytes()
         digest.update(f"{key}\0{len(content)}\0".encode() + content)

@@ -45,4 +45,4 @@ class Command(BaseCommand):
             if server is not None:
                 server.stop()
         snapshot.PATH.write_text(str(found), encoding="utf-8")
-        self.stdout.write(f"{snapshot.PATH}: {len(found.migrations)} migrations")
+        self.stdout.write(f"{snapshot.PATH}: {len(found.scripts)} migrations")
