@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from config.embedded.account import programs
 from tenancy.database import snapshot
@@ -71,8 +73,12 @@ def test_a_new_database_is_what_every_migration_gives() -> None:
             env={**os.environ, "DATABASE_URL": _url(name)}, cwd=ROOT, check=True,
         )  # fmt: skip
         migrated, started = _dump(name), _dump(str(connection.settings_dict["NAME"]))
+        with psycopg.connect(_url(name)) as other:
+            rows = other.execute("SELECT app, name FROM django_migrations").fetchall()
     assert len(migrated) > 1000
     assert started == migrated
+    with as_login_role():
+        assert set(MigrationRecorder(connection).applied_migrations()) == set(rows)
 
 
 @pytest.mark.django_db

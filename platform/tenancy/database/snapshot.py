@@ -79,7 +79,7 @@ def record(connection: Any) -> Snapshot:
     """
     ran: list[tuple[tuple[str, str], list[str]]] = []
 
-    def begin(action: str, migration: Any = None, fake: bool = False) -> None:
+    def begin(action: str, migration: Any = None, fake: bool | None = None) -> None:
         if action == "apply_start":
             # Some servers have them already, and Django asks before it creates: stated for all alike.
             extensions = [
@@ -134,7 +134,8 @@ def load(connection: Any) -> bool:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             if sql:
                 cursor.execute(sql)
-            executor.record_migration(executor.loader.graph.nodes[key])
+            migration = executor.loader.graph.nodes[key]
+            executor.record_migration(migration)  # type: ignore[call-arg, arg-type]  # the stub is of Django 1
     return True
 
 
