@@ -15,6 +15,7 @@ from apps.datasets.models import JOB_ACTIVE, GenerationJob
 from apps.datasets.services.generation import DRIVE
 from apps.tools.bundles import COLLECTIONS
 from apps.tools.offer import offer_context, offer_guard
+from basics.errors import Denied
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -87,6 +88,8 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
         [tool for tool in reading.TOOLSET if tool.name in names],
         next(bundle for bundle in guard.bundles if bundle.name == COLLECTIONS),
     )
+    if not offered:
+        raise Denied("no_search_tool", "No search tool may be used here. Allow search_documentation under Tools, then resume.")  # fmt: skip
     gates: dict[str, RateGate] = {}
     providers: list[TenantProvider] = []
 

@@ -20,7 +20,7 @@ from apps.datasets.services import dataset_create
 from tenancy.services import api_key_create
 from tests.cast import Cast
 
-SCOPES = ("dataset.read", "dataset.write", "search.run", "collection.read")
+SCOPES = ("dataset.read", "dataset.write", "search.run", "tool.run", "collection.read")
 
 
 def by_command(cast: Cast, collection: str, out: Path, *options: str) -> list[dict[str, Any]]:

@@ -1154,7 +1154,7 @@ API: tuple[Row, ...] = (
     Row("api:dataset-sources-list", "PATCH", "dataset.write", DATASET, data=_send(document="a.pdf", license="MIT"), before=_has_row, also=("dataset.read",)),
     Row("api:dataset-versions-diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("api:generations-list", "GET", "dataset.read", DATASET),
-    Row("api:generations-list", "POST", "dataset.write", DATASET, data=_send(settings=_asked_about), before=_askable, ok=202, also=("dataset.read", "search.run", "collection.read"), body_ids=404),
+    Row("api:generations-list", "POST", "dataset.write", DATASET, data=_send(settings=_asked_about), before=_askable, ok=202, also=("dataset.read", "search.run", "tool.run", "collection.read"), body_ids=404),
     Row("api:generations-detail", "GET", "dataset.read", GENERATION),
     Row("api:generations-pause", "POST", "dataset.write", GENERATION, before=_generating("running"), also=("dataset.read",)),
     Row("api:generations-resume", "POST", "dataset.write", GENERATION, before=_generating("paused"), also=("dataset.read",)),

@@ -67,6 +67,9 @@ def generation_start(
     """
     actor.require("dataset.write")
     actor.require("search.run")
+    actor.require(
+        "tool.run"
+    )  # Answers are found by tools; without them every row would say that nothing was found.
     if actor.user_id is None:
         raise Denied("person_needed", "Generation acts for a person: use a key that acts for one.")
     settings = settings_checked(options)

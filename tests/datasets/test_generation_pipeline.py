@@ -1,0 +1,81 @@
+"""Command and REST make the same rows, and each row has every part; with rules, and with a model over the wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from apps.collections.models import Document
+from apps.datasets.models import GenerationState
+from runs import remote_models
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.conftest import found  # noqa: F401 - fixture
+from tests.datasets.pipeline import by_command, exported, problems_of, start_by_rest
+from tests.datasets.support import FakeModel, drive, make_open_library
+from tests.fake_provider import running
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("found")]
+NAME = "fake-pipeline"
+SHARES = {"factual": 2.0, "how_to": 1.0, "unanswerable": 1.0, "adversarial": 1.0, "injected": 1.0}
+
+
+@pytest.mark.parametrize("model", ["extractive", f"compatible/{NAME}"])
+def test_command_and_rest_make_the_same_whole_rows(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    library = make_open_library(cast)
+    remote_models._known.clear()
+    shares = SHARES if model == "extractive" else {"factual": 1.0, "comparison": 1.0, "injected": 1.0}  # fmt: skip
+    with running() as (url, server), tenant_scope(cast.tenant.pk):
+        Document.objects.filter(pk=library.document.pk).update(attributes={"license": "CC-BY-4.0"})
+        monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", url)
+        monkeypatch.setenv("GROUNDWORK_COMPATIBLE_MODELS", NAME)
+        server.replies[NAME] = FakeModel()
+        asked = ",".join(f"{name}={share}" for name, share in shares.items())
+        rows = by_command(cast, "Tariff", tmp_path / "rows.jsonl", f"types={asked}", "rows=6", "concurrency=1", f"model={model}")  # fmt: skip
+        server.log.clear()  # The server counts its calls from here again, and names them by that.
+        settings = {"collections": [library.collection.pk], "rows": 6, "types": shares, "concurrency": 1}  # fmt: skip
+        job = drive(start_by_rest(cast, settings, model))
+        assert job.state == GenerationState.COMPLETED, job.reason
+        assert exported(cast, job) == rows
+    assert len(rows) >= 3
+    texts = {chunk.pk: chunk.text for chunk in library.chunks}
+    assert {problem for row in rows for problem in problems_of(row, texts)} == set()
+    assert {s["license"] for row in rows for s in row["sources"]} == {"CC-BY-4.0"}
+    assert {row["language"] for row in rows} == {"en"}
+    planted = [row for row in rows if row["type"] == "injected"]
+    for row in planted:
+        word = row["meta"]["planted"].split()[-1]
+        assert any(word in step["observation"] for step in row["steps"])
+        assert all(word not in source["quote"] for source in row["sources"])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"collection": ["Nowhere"]}, "There is no collection “Nowhere”"),
+        ({"persona": ["a broker"]}, "Rules know no personas"),
+        ({"language": "de"}, "questions are English"),
+        ({"language": "Klingon!"}, "language: Enter a language"),
+        ({"types": "factual=often"}, "is no share"),
+        ({"out": Path("/nowhere/at/all.jsonl")}, "folder that exists"),
+        ({"collection": None, "resume": 999_999_999}, "generation job"),
+    ],
+    ids=["collection", "persona", "rules-language", "language", "share", "folder", "job"],
+)
+def test_command_says_what_is_wrong(
+    cast: Cast, tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
+    make_open_library(cast)
+    asked = {"collection": ["Tariff"], "out": tmp_path / "rows.jsonl", **options}
+    with pytest.raises(CommandError) as refused:
+        call_command(
+            "dataset_generate", tenant=cast.tenant.slug,
+            **{name: value for name, value in asked.items() if value is not None},
+        )  # fmt: skip
+    assert told in str(refused.value)
