@@ -36,18 +36,26 @@ FROM (
 ) AS calls
 GROUP BY GROUPING SETS ((name), (user_id), (day), ())
 """
+# Only models have times here, so only their grouping sorts; the others add up what each person used on each day.
 _REQUESTS = """
-SELECT grouping(model, user_id, day), model, user_id, day, count(*), count(*) FILTER (WHERE kind = 'lost'),
-    sum(input_tokens), sum(output_tokens), sum(cost_usd),
-    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration_ms)
-FROM (
-    SELECT model COLLATE "C" AS model, user_id, (at AT TIME ZONE %(zone)s)::date AS day, kind, input_tokens, output_tokens,
-        cost_usd, duration_ms
+WITH requests AS NOT MATERIALIZED (
+    SELECT model COLLATE "C" AS model, user_id, (at AT TIME ZONE %(zone)s)::date AS day, kind = 'lost' AS is_lost,
+        input_tokens, output_tokens, cost_usd, duration_ms
     FROM runs_usagerecord
     WHERE tenant_id = %(tenant)s AND at >= %(begin)s AND at < %(end)s
         AND (%(user)s::bigint IS NULL OR user_id = %(user)s)
-) AS requests
-GROUP BY GROUPING SETS ((model), (user_id), (day), ())
+), summed AS (
+    SELECT user_id, day, count(*) AS requests, count(*) FILTER (WHERE is_lost) AS lost, sum(input_tokens) AS input_tokens,
+        sum(output_tokens) AS output_tokens, sum(cost_usd) AS cost_usd
+    FROM requests GROUP BY user_id, day
+)
+SELECT 3, model, NULL::bigint, NULL::date, count(*), count(*) FILTER (WHERE is_lost), sum(input_tokens), sum(output_tokens),
+    sum(cost_usd), percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration_ms)
+FROM requests GROUP BY model
+UNION ALL
+SELECT 4 + grouping(user_id, day), NULL, user_id, day, coalesce(sum(requests), 0)::bigint, coalesce(sum(lost), 0)::bigint,
+    sum(input_tokens), sum(output_tokens), sum(cost_usd), NULL
+FROM summed GROUP BY GROUPING SETS ((user_id), (day), ())
 """
 # What grouping() says: a bit for each column that a row is not grouped by, the first column's the highest.
 _FIRST, _USER, _DAY, _ALL = 0b011, 0b101, 0b110, 0b111

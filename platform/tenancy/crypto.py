@@ -1,8 +1,8 @@
 """Encryption of what must be stored and read again: the provider keys of workspaces.
 
 Fernet (AES-128-CBC with HMAC-SHA256, https://github.com/fernet/spec). ``CREDENTIAL_KEYS`` holds the keys, the first one
-encrypts and all decrypt, so that keys are rotated by putting a new one in front. Without the setting a key is derived
-from ``SECRET_KEY`` by HKDF-SHA256 (RFC 5869); ``SECRET_KEY_FALLBACKS`` keep old ones readable.
+encrypts and all decrypt, so that keys are rotated by putting a new one in front; ``manage.py credentials_rotate`` then
+brings what is stored to it, and the old one can go. Without the setting a key is derived from ``SECRET_KEY`` by HKDF-SHA256 (RFC 5869); ``SECRET_KEY_FALLBACKS`` keep old ones readable.
 """
 
 from __future__ import annotations
@@ -70,7 +70,28 @@ def decrypt(stored: bytes | memoryview, *, tenant_id: int, purpose: str) -> Secr
     return Secret(payload["secret"])
 
 
+def rotate(stored: bytes | memoryview) -> bytes | None:
+    """Return a stored value encrypted with the first key, None where it is already.
+
+    Raises:
+        DecryptionError: no key of this server fits.
+    """
+    keys = _keys()
+    try:
+        keys[0].decrypt(bytes(stored))
+    except InvalidToken:
+        try:
+            return MultiFernet(keys).rotate(bytes(stored))
+        except InvalidToken as error:
+            raise DecryptionError("encrypted with a key that this server does not have") from error
+    return None
+
+
 def _fernet() -> MultiFernet:
+    return MultiFernet(_keys())
+
+
+def _keys() -> list[Fernet]:
     try:
         own = [Fernet(key) for key in settings.CREDENTIAL_KEYS]
     except ValueError as error:
@@ -80,7 +101,7 @@ def _fernet() -> MultiFernet:
         ) from error
     # The derived keys stay last, so that what was stored before CREDENTIAL_KEYS was set can be read.
     derived = [Fernet(_derive(s)) for s in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
-    return MultiFernet([*own, *derived])
+    return [*own, *derived]
 
 
 def _derive(secret_key: Any) -> bytes:

@@ -121,7 +121,8 @@ def columns_chart(
         unit: before values, for example ``$``.
         height: of the whole chart.
     """
-    top, ticks = _scale(max((value for _, value, _ in points), default=0.0))
+    is_count = not unit and all(value == int(value) for _, value, _ in points)
+    top, ticks = _scale(max((value for _, value, _ in points), default=0.0), is_count=is_count)
     room = height - _TOP - _BOTTOM
     step = (WIDTH - _LEFT - _RIGHT) / max(len(points), 1)
     every = max(1, math.ceil(len(points) / _LABELS))
@@ -208,13 +209,14 @@ def _short(value: float, unit: str) -> str:
     return f"{unit}{value / 1000:g}k" if 1000 <= value < 1e6 else figure(value, unit)
 
 
-def _scale(most: float) -> tuple[float, list[float]]:
-    """Return a round top that is not below the largest value, and the round values on the way there."""
+def _scale(most: float, *, is_count: bool) -> tuple[float, list[float]]:
+    """Return a round top that is not below the largest value, and the round values on the way there; of counts, whole ones."""
     if most <= 0:
         return 1.0, [0.0, 1.0]
-    raw = most / 4
+    raw = max(most / 4, 1.0) if is_count else most / 4
     power = 10 ** math.floor(math.log10(raw))
-    step = next(n * power for n in (1, 2, 2.5, 5, 10) if n * power >= raw * 0.999999)
+    steps = [n * power for n in (1, 2, 2.5, 5, 10) if not is_count or n * power % 1 == 0]
+    step = next(one for one in steps if one >= raw * 0.999999)
     count = math.ceil(most / step - 1e-9)
     return step * count, [step * n for n in range(count + 1)]
 

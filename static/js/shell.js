@@ -164,6 +164,12 @@ document.addEventListener("input", (e) => {
 // <select data-submit> sends its form when it changes.
 document.addEventListener("change", (e) => { if (e.target.matches("[data-submit]")) e.target.form.requestSubmit(); });
 
+// --- where we are, in a bar that is wider than a phone ------------------------------------------
+for (const here of document.querySelectorAll(".settings > .nav [aria-current], .tabs [aria-current]")) {
+  const bar = here.parentElement;
+  bar.scrollLeft += Math.max(0, here.getBoundingClientRect().right - bar.getBoundingClientRect().right + 12);
+}
+
 // --- fallbacks ---------------------------------------------------------------------------------
 if (!("commandForElement" in HTMLButtonElement.prototype)) {
   document.addEventListener("click", (e) => {

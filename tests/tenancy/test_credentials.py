@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import pickle
 import traceback
+from io import StringIO
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import crypto
@@ -19,6 +21,7 @@ from tenancy.services import credential_delete, credential_set
 from tenancy.services.credentials import PROVIDERS
 from tests.cast import Cast
 from toolloop.providers import registry
+from webhooks.models import Webhook
 
 SECRET = "sk-a-real-looking-key-0123456789"
 
@@ -103,6 +106,37 @@ def test_key_stays_readable_when_encryption_keys_rotate(cast: Cast, settings):
     settings.CREDENTIAL_KEYS = [Fernet.generate_key().decode()]
     with pytest.raises(Conflict):
         credential_for(tenant=cast.tenant, provider="openai")
+
+
+def test_old_key_can_go_once_everything_is_encrypted_anew(cast: Cast, settings):
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    settings.CREDENTIAL_KEYS = [old]
+    store(cast)
+    sealed = crypto.encrypt("whsec", tenant_id=cast.tenant.pk, purpose="webhook")
+    with tenant_scope(cast.tenant.pk):
+        hook = Webhook.objects.create(
+            tenant=cast.tenant, url="https://h.example", secret_encrypted=sealed
+        )
+    settings.CREDENTIAL_KEYS = [new, old]
+    for anew in (1, 0):  # a second run finds nothing to do
+        out = StringIO()
+        call_command("credentials_rotate", stdout=out)
+        said = out.getvalue()
+        assert f"tenancy.ProviderCredential: {anew} encrypted anew" in said
+        assert f"webhooks.Webhook: {anew} encrypted anew" in said
+        assert "tools.ToolCredential: 0 encrypted anew" in said
+        assert "tenancy.IdempotentAnswer: 0 encrypted anew" in said
+        assert SECRET not in said
+    settings.CREDENTIAL_KEYS = [new]
+    assert found(cast).secret.reveal() == SECRET
+    with tenant_scope(cast.tenant.pk):
+        hook.refresh_from_db()
+    assert crypto.decrypt(hook.secret_encrypted, tenant_id=cast.tenant.pk, purpose="webhook").reveal() == "whsec"  # fmt: skip
+    settings.CREDENTIAL_KEYS = [old]  # as if the wrong one was dropped: nothing is lost
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("credentials_rotate", stdout=StringIO(), stderr=StringIO())
+    settings.CREDENTIAL_KEYS = [new]
+    assert found(cast).secret.reveal() == SECRET
 
 
 def test_key_stays_readable_when_the_secret_key_is_replaced(cast: Cast, settings):

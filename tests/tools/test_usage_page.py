@@ -161,6 +161,9 @@ def test_charts_stay_within_their_box() -> None:
             assert 0 <= part.y <= chart.height - part.height
     assert sum(bool(c.label) for c in chart.columns) <= 7
     assert [t.label for t in columns_chart([("a", 0.0, 0.0)]).ticks] == ["0", "1"]
+    assert [t.label for t in columns_chart([("a", 1, 0)]).ticks] == ["0", "1"]  # no quarters of a call
+    assert [t.label for t in columns_chart([("a", 10, 0)]).ticks] == ["0", "5", "10"]
+    assert [t.label for t in columns_chart([("a", 0.5, 0)], unit="$").ticks][-1] == "$0.60"
     assert [t.label for t in columns_chart([("a", 7500.0, 0.0)]).ticks][-1] == "8k"
     bars = bars_chart([("a" * 60, 5.0, 1.0), ("b", 0.0, 0.0)])
     assert [b.width for b in bars.bars] == [394.0, 1.0]

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Model
+
+from tenancy.crypto import DecryptionError, rotate
+from tenancy.scope import platform_scope
+
+SUFFIX = "_encrypted"  # how every column is called that holds what ``tenancy.crypto`` made
+
+
+class Command(BaseCommand):
+    help = (
+        "Encrypt everything that is stored encrypted with the first of GROUNDWORK_CREDENTIAL_KEYS, so that older keys can "
+        "be dropped. Safe while the platform runs, and to run again. Ends with 1 when something cannot be read."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        unreadable = 0
+        with platform_scope():
+            for model in apps.get_models():
+                for field in model._meta.concrete_fields:
+                    if field.name.endswith(SUFFIX):
+                        unreadable += self._column(model, field.name)
+        if unreadable:
+            raise CommandError(
+                f"{unreadable} value(s) cannot be read with any key of this server and were left as they are. Put the key "
+                "back that they were stored with, or enter them anew."
+            )
+
+    def _column(self, model: type[Model], name: str) -> int:
+        """Bring one column to the first key; return how many of its values cannot be read."""
+        done = kept = unreadable = 0
+        rows = model._default_manager.order_by("pk")
+        for pk, stored in rows.values_list("pk", name).iterator(chunk_size=200):
+            try:
+                new = rotate(stored)
+            except DecryptionError:
+                unreadable += 1
+                self.stderr.write(f"{model._meta.label} {pk}: cannot be read")
+                continue
+            # Only what was read is replaced: a secret that somebody has entered since is under the first key already.
+            changed = new is not None and rows.filter(pk=pk, **{name: bytes(stored)}).update(**{name: new})  # fmt: skip
+            done, kept = done + bool(changed), kept + (not changed)
+        self.stdout.write(f"{model._meta.label}: {done} encrypted anew, {kept} left, {unreadable} unreadable")  # fmt: skip
+        return unreadable
