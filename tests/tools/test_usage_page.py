@@ -161,7 +161,7 @@ def test_charts_stay_within_their_box() -> None:
             assert 0 <= part.y <= chart.height - part.height
     assert sum(bool(c.label) for c in chart.columns) <= 7
     assert [t.label for t in columns_chart([("a", 0.0, 0.0)]).ticks] == ["0", "1"]
-    assert [t.label for t in columns_chart([("a", 1, 0)]).ticks] == ["0", "1"]  # no quarters of a call
+    assert [t.label for t in columns_chart([("a", 1, 0)]).ticks] == ["0", "1"]
     assert [t.label for t in columns_chart([("a", 10, 0)]).ticks] == ["0", "5", "10"]
     assert [t.label for t in columns_chart([("a", 0.5, 0)], unit="$").ticks][-1] == "$0.60"
     assert [t.label for t in columns_chart([("a", 7500.0, 0.0)]).ticks][-1] == "8k"
