@@ -64,5 +64,7 @@ def tree_read(conversation: Conversation) -> Tree:
 
 def branch_before(turn: Turn, most: int) -> list[int]:
     """Return the ids of up to ``most`` turns that a turn follows, the oldest first."""
+    if turn.parent_id is None:
+        return []
     tree = tree_read(Conversation(pk=turn.conversation_id, tenant_id=turn.tenant_id))
     return tree.path(turn.parent_id)[-most:]

@@ -34,6 +34,7 @@ from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
+from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon, run_execute
@@ -180,6 +181,8 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
 
 def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
     """Return the files of a branch, all of which have been read or never will be. Raises JobPostponed, Invalid."""
+    if not turn.run.request.get(PRIVATE):  # the conversation had no file when this was asked
+        return []
     files = attachments_of(branch, tenant_id=turn.tenant_id)
     if any(state_of(row) == "reading" for row in files):
         raise JobPostponed(READING_S)

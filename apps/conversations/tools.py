@@ -27,6 +27,7 @@ from apps.conversations.tool_results import (
 )
 from apps.tools.bundles import COLLECTIONS, Bundle
 from basics.errors import DomainError
+from runs.purse import run_payer
 from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
@@ -165,6 +166,7 @@ def documents_search(
             k=scope.searching.top_k,
             filters={**(filters or {}), **scope.searching.filters},
             expand=max(expand, scope.searching.neighbours),
+            payer=run_payer(scope.run),
         )
         hits = [*_attached_hits(scope, actor, given, query, filters), *found.hits]
     except DomainError as error:
@@ -215,6 +217,7 @@ def _attached_hits(
         query=query,
         k=ATTACHED_PASSAGES,
         filters={**(filters or {}), "document_id": {"in": given.documents}},
+        payer=run_payer(scope.run),
     )
     return found.hits
 

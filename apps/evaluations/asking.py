@@ -12,7 +12,7 @@ from django.db import transaction
 
 from apps.evaluations.models import ScoreCache
 from apps.evaluations.scorers.judges import Answer
-from budgets.ledger import EXCEEDED
+from budgets.ledger import EXCEEDED, Payer
 from runs.services import CompletionFailed, completion_run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -27,7 +27,7 @@ class CachedAsk:
     Attributes:
         spent_usd: what the requests of this object cost, as far as prices are known.
         attribution: facts for the bill.
-        budget_job: see ``completion_run``.
+        payer: see ``completion_run``.
         asked, cached: requests, and those of them that had been answered before.
     """
 
@@ -36,7 +36,7 @@ class CachedAsk:
     model: str
     check: Callable[[], None] | None = None
     attribution: Mapping[str, Any] | None = None
-    budget_job: int | None = None
+    payer: Payer | None = None
     spent_usd: float = 0.0
     asked: int = 0
     cached: int = 0
@@ -60,7 +60,7 @@ class CachedAsk:
                 purpose=PURPOSE,
                 attribution=self.attribution,
                 check=self.check,
-                budget_job=self.budget_job,
+                payer=self.payer,
             )
         except CompletionFailed as error:
             if error.is_retryable or error.code == EXCEEDED:

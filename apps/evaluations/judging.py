@@ -15,6 +15,7 @@ from apps.evaluations.scorers.judges import Faithfulness, Jury, RubricJudge
 from apps.evaluations.scorers.lexical import LexicalFaithfulness, LexicalRubric
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
+from budgets.ledger import Payer
 from runs.providers import EXTRACTIVE
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -75,13 +76,13 @@ def scorers_make(
     specs: Sequence[Mapping[str, Any]],
     check: Callable[[], None] | None = None,
     attribution: Mapping[str, Any] | None = None,
-    budget_job: int | None = None,
+    payer: Payer | None = None,
 ) -> tuple[list[tuple[Scorer, RubricVersion | None]], list[CachedAsk]]:
     """Return the scorers with the rubric each of them uses, and those who ask for them (they know what it cost).
 
     Args:
         specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them. Those that compare answers are left out.
-        budget_job: see ``completion_run``.
+        payer: see ``completion_run``.
 
     Raises:
         Invalid: a kind or option is unknown. Missing: a rubric is gone.
@@ -90,7 +91,7 @@ def scorers_make(
 
     def ask(model: str) -> CachedAsk:
         if model not in asks:
-            asks[model] = CachedAsk(tenant, actor, model, check, attribution, budget_job)
+            asks[model] = CachedAsk(tenant, actor, model, check, attribution, payer)
         return asks[model]
 
     made: list[tuple[Scorer, RubricVersion | None]] = []

@@ -37,7 +37,7 @@ from apps.evaluations.targets import (
     target_read,
 )
 from basics.errors import DomainError
-from budgets.ledger import EXCEEDED
+from budgets.ledger import EXCEEDED, Payer
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -61,6 +61,14 @@ class _Work:
     actor: Actor
     row: Record
     labels: Sequence[Label]
+
+    @property
+    def payer(self) -> Payer:
+        """Return on whose account everything goes that the trial asks: the experiment may have a budget of its own."""
+        experiment, actor = self.trial.experiment, self.actor
+        return Payer(
+            experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
+        )
 
 
 @job(TRIAL_JOB, lane="loop", max_attempts=3, on_end=trial_ended)
@@ -172,6 +180,7 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
         query=work.row.question,
         k=target.k,
         legs=target.legs,
+        payer=work.payer,
     )
     return Outcome(
         text="\n\n".join(hit.text for hit in found.hits),
@@ -194,7 +203,7 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
         purpose=RUN_KIND,
         attribution={"experiment": work.trial.experiment_id},
         check=check,
-        budget_job=work.trial.experiment.budget_job,
+        payer=work.payer,
     )
     return Outcome(text=got.text, cost_usd=got.cost_usd)
 
@@ -206,7 +215,7 @@ def _score(ctx: JobContext, work: _Work) -> None:
     outcome = outcome_of(trial)
     common: dict[str, Any] = {
         "attribution": {"experiment": trial.experiment_id},
-        "budget_job": experiment.budget_job,
+        "payer": work.payer,
     }
     made, asks = scorers_make(
         tenant=experiment.tenant, actor=work.actor, specs=experiment.scorers, check=ctx.check, **common

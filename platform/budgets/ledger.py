@@ -59,6 +59,13 @@ class Payer:
     assistant_id: int | None = None
     job_id: int | None = None
 
+    @property
+    def attribution(self) -> dict[str, int | None]:
+        """Return the facts of a usage record by which the ledger finds the budgets that it settles."""
+        facts = {"assistant": self.assistant_id, "budget_job": self.job_id}
+        known = {name: value for name, value in facts.items() if value is not None}
+        return {"api_key_id": self.api_key_id, **known}
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

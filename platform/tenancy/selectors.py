@@ -163,6 +163,14 @@ def key_collections(key: ApiKey) -> frozenset[int] | None:
     return None if key.collections is None else frozenset(key.collections)
 
 
+def limited_collections(tenant_id: int, user_id: int | None) -> set[int]:
+    """Return all collections that keys of a person are limited to, revoked keys included."""
+    if user_id is None:
+        return set()
+    keys = ApiKey.objects.filter(tenant_id=tenant_id, user_id=user_id, collections__isnull=False)
+    return {pk for limited in keys.values_list("collections", flat=True) for pk in limited or ()}
+
+
 def role_of(actor: Actor) -> str:
     """Return the role of the person an actor is or acts for: a key has that of its person, "" where there is none."""
     if actor.kind != "api_key" or actor.user_id is None:

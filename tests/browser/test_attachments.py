@@ -20,6 +20,11 @@ DROP = """(name) => {
     document.getElementById("composer").dispatchEvent(new DragEvent(kind, {dataTransfer: given, bubbles: true, cancelable: true}));
   }
 }"""
+WHOLE = """() => {
+  const files = document.getElementById("scope-files"), chip = files.closest(".chip");
+  return files.scrollWidth <= files.clientWidth + 1
+    && files.getBoundingClientRect().right <= chip.getBoundingClientRect().right;
+}"""
 PASTE = """(text) => {
   const given = new DataTransfer();
   given.setData("text/plain", text);
@@ -39,6 +44,9 @@ def test_file_given_by_button_is_read_and_cited(portal: Portal) -> None:
     chips = page.locator("#attached .att")
     expect(chips.get_by_text("delivery.txt")).to_be_visible()
     expect(page.locator("#scope-files")).to_have_text("+ 1 file")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate(WHOLE), "the number of files is cut on the phone"
+    page.set_viewport_size({"width": 1440, "height": 900})
     # Asked at once: the answer waits for the reading by itself.
     portal.ask("What does the delivery to Porto cost?")
     portal.wait_end()

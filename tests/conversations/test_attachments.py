@@ -29,11 +29,12 @@ from apps.conversations.models import Attachment, Conversation, Turn
 from apps.conversations.retention import conversations_expire
 from apps.conversations.sharing import HIDDEN, shared_view
 from apps.tools.models import ToolGrant
-from basics.errors import Conflict, DomainError, Invalid, Missing
+from basics.errors import Conflict, Invalid, Missing
 from jobs.models import Job, JobStatus
 from runs.call_log import WITHHELD, CallChoice, call_get, call_log
 from runs.models import RunStatus, ToolCall
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.collections.conftest import attempt, embedder, storage  # noqa: F401 - fixtures
 from tests.conversations.support import answer, fresh, job_of
@@ -473,15 +474,92 @@ def test_file_is_taken_back_before_it_is_sent_and_stays_after(cast: Cast, settin
         assert not Collection.objects.exists()
 
 
-def test_limited_key_attaches_nothing_and_sees_nothing(cast: Cast) -> None:
-    desk = Desk(cast)
-    file = desk.attach("a.txt", NOTE)
-    limited = replace(cast.actor("member"), kind="api_key", collections=frozenset({1}))
+async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_persons(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person has attached a secret, in a conversation without a question, which the person's keys see too."""
+    person = await sync_to_async(Desk)(cast, "owner")
+    secret = await sync_to_async(person.attach)("secret.txt", b"The salary is 9000 euros.\n")
+    keys = [await sync_to_async(limited_key)(cast) for _ in range(2)]
+
+    def keys_files() -> Turn:
+        one, other = (Client(headers={"Authorization": f"Bearer {key}"}) for key in keys)
+        theirs = f"/api/v1/conversations/{person.conversation.pk}"
+        assert one.get(theirs).status_code == 200
+        assert one.get(f"{theirs}/attachments").json()["results"] == []
+        for act in (one.get, one.delete):
+            assert act(f"{theirs}/attachments/{secret.pk}").status_code == 404
+        stolen = {"text": "Read it.", "attachments": [secret.pk]}
+        asked = one.post(f"{theirs}/turns", stolen, content_type="application/json")
+        assert (asked.status_code, asked.json()["code"]) == (400, "unknown_attachment"), asked.content  # fmt: skip
+        assert one.get(f"/api/v1/documents/{secret.document_id}").status_code == 404
+
+        mine = f"/api/v1/conversations/{one.post('/api/v1/conversations', {}, content_type='application/json').json()['id']}"
+        given = one.post(f"{mine}/attachments", {"file": io.BytesIO(NOTE)})
+        assert given.status_code == 201, given.content
+        with tenant_scope(cast.tenant.pk):
+            file = Attachment.objects.select_related("document").get(pk=given.json()["id"])
+            attempt(file.document)
+        assert one.get(f"{mine}/attachments/{file.pk}").json()["state"] == "ready"
+        assert other.get(f"{mine}/attachments").json()["results"] == []
+        assert other.get(f"/api/v1/documents/{file.document_id}").status_code == 404
+        # What the person adds to the same conversation stays the person's, and so does its collection.
+        with tenant_scope(cast.tenant.pk):
+            row = Conversation.objects.get(pk=file.conversation_id)
+            late = services.attachment_add(**person.who, conversation=row, name="late.txt", chunks=[b"Also secret.\n"])  # fmt: skip
+        assert one.get(f"{mine}/attachments/{late.pk}").status_code == 404
+        assert one.get(f"/api/v1/documents/{late.document_id}").status_code == 404
+        body = {"text": "What does the delivery cost?", "attachments": [file.pk]}
+        asked = one.post(f"{mine}/turns", body, content_type="application/json")
+        assert asked.status_code == 201, asked.content
+        with tenant_scope(cast.tenant.pk):
+            found: Turn = Turn.objects.get(pk=asked.json()["id"])
+            return found
+
+    turn = await sync_to_async(keys_files)()
+    provider = scripted(monkeypatch, [
+        calls(call("search_documents", query="salary delivery euros")),
+        calls(call("search_documents", query="delivery euros", collections=[ATTACHED])),
+        says("417 euros."),
+    ])  # fmt: skip
+    await answer(turn, lane_threads)
+    assert "417 euros" in result_in(provider).content
+    for request in provider.requests[1:3]:
+        told = request.messages[-1]
+        assert isinstance(told, ToolResult)
+        assert "417 euros" in told.content
+        assert "9000" not in told.content
+
+    def gone() -> None:
+        with tenant_scope(cast.tenant.pk):
+            row = Conversation.objects.get(pk=turn.conversation_id)
+            services.conversation_delete(
+                tenant=cast.tenant, actor=cast.actor("owner"), conversation=row
+            )
+            left = Document.objects.values_list("pk", flat=True)
+            assert list(left) == [secret.document_id]
+        one = Client(headers={"Authorization": f"Bearer {keys[0]}"})
+        assert [c["name"] for c in one.get("/api/v1/collections").json()["results"]] == ["Chosen"]
+        page = Client()
+        page.force_login(cast.user("owner"))
+        assert (
+            "1 collection only"
+            in page.get(f"/t/{cast.tenant.slug}/settings/keys/").content.decode()
+        )
+
+    await sync_to_async(gone)()
+
+
+def limited_key(cast: Cast) -> str:
+    """Return the secret of a key of the owner's that is limited to a collection of its own."""
+    home = Collection.objects.filter(name="Chosen")
     with tenant_scope(cast.tenant.pk):
-        with pytest.raises(DomainError, match="without that limit"):
-            services.attachment_add(tenant=cast.tenant, actor=limited, conversation=desk.conversation, name="b.txt", chunks=[NOTE])  # fmt: skip
-        assert not Attachment.objects.visible_to(limited).filter(pk=file.pk).exists()
-        assert not Document.objects.visible_to(limited).exists()
+        collection = home.first() or make_collection(cast.tenant, "Chosen")
+        _, key = api_key_create(
+            tenant=cast.tenant, actor=cast.actor("owner"), name="limited", collections=[collection.pk],
+            scopes=["conversation.*", "collection.read", "search.run", "tool.run", "model.read"],
+        )  # fmt: skip
+        return key
 
 
 def test_new_conversation_begins_with_a_file(cast: Cast) -> None:

@@ -168,6 +168,54 @@ async def test_helpers_call_waits_for_a_person_and_the_helper_goes_on_from_there
     assert kinds == ["helper", "helper", "helper", "turn", "turn"]
 
 
+async def test_calls_that_wait_side_by_side_are_decided_one_by_one_and_run_once_each(
+    cast: Cast,
+    lane_threads: Executor,
+    library: Library,
+    found: list[dict[str, Any]],
+    written: pytest.MonkeyPatch,
+) -> None:
+    """Two of them are the same letter to the same person: each is asked about, and each decision counts for one."""
+    sent.clear()
+    written.setattr(tools, "TOOLSET", Toolset([*tools.TOOLSET, send_letter]))
+    turn = await sync_to_async(asked)(cast, {})
+    clerk = [calls(call("ask_tariff_expert", question="Write letters.")), says("All is done.")]
+    at_once = [
+        call("send_letter", to="Ann"),
+        call("search_documents", query="notice"),
+        call("send_letter", to="Bob"),
+        call("send_letter", to="Ann"),
+    ]
+    helper = ScriptedProvider([calls(*at_once)])
+    written.setattr(helpers, "provider_for", lambda tenant, model: helper)
+    await answer(turn, lane_threads, written, clerk)
+    for decision, to, done in (
+        (Decision("approve"), "Ann", ["Ann"]),
+        (Decision("reject", reason="Not him."), "Bob", ["Ann"]),
+        (Decision("approve"), "Ann", ["Ann", "Ann"]),
+    ):
+        assert (await sync_to_async(fresh)(turn)).run.status == "parked"
+        waiting = await sync_to_async(decide)(cast, turn, decision)
+        assert (waiting.name, waiting.arguments) == ("send_letter", {"to": to})
+        helper = ScriptedProvider([says("Two letters went out.")])
+        await answer(turn, lane_threads, written, clerk)
+        assert sent == done
+    row = await sync_to_async(fresh)(turn)
+    assert (row.run.status, row.said["assistant"]) == ("completed", "All is done.")
+    (request,) = helper.requests
+    told = [m.content for m in request.messages if isinstance(m, ToolResult)]
+    assert [("sent" in t, "30 days" in t, "Not him." in t) for t in told] == [
+        (True, False, False),
+        (False, True, False),
+        (False, False, True),
+        (True, False, False),
+    ]
+    made, kinds = await sync_to_async(rows_of)(cast, turn)
+    assert sorted(c.name for c in made) == ["ask_tariff_expert", "search_documents", *["send_letter"] * 3]  # fmt: skip
+    assert len(found) == 1
+    assert kinds == ["helper", "helper", "turn", "turn"]
+
+
 def decide(cast: Cast, turn: Turn, decision: Decision) -> PendingDecision:
     with tenant_scope(cast.tenant.pk):
         row = PendingDecision.objects.select_related("run").get(run=turn.run_id, status="pending")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from concurrent.futures import Executor
 from decimal import Decimal
@@ -12,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.test import Client
 
+from apps.collections.embedders.base import EmbeddingSpace
 from apps.collections.spaces import vectors_insert
 from apps.conversations import selectors, services, tasks
 from apps.conversations.models import QueuedQuestion, Turn
@@ -21,6 +23,7 @@ from budgets.models import BudgetSpend
 from runs.models import Run, ToolCall, UsageRecord
 from runs.providers import TenantProvider
 from tenancy.scope import tenant_scope
+from tenancy.services import api_key_create
 from tests.budgets.test_ledger import set_budget, spend
 from tests.cast import Cast
 from tests.collections.conftest import WordEmbedder, embedder
@@ -194,6 +197,77 @@ async def test_total_counts_every_request_and_usage_outlives_the_conversation(
     more = await sync_to_async(follow)(cast, again, "And trucks?")
     await answered(more, says("duty on trucks", usage=CENT), says("25 percent.", usage=CENT))
     await sync_to_async(_outlives)(cast, more)
+
+
+class PaidEmbedder(WordEmbedder):
+    """An embedder behind a service that charges: $0.02 a request, by the tokens that it tells."""
+
+    space = EmbeddingSpace("openai", "text-embedding-3-small", 384, "test")
+
+    def embed_query(self, text: str) -> Any:
+        self.usage = self.usage.plus(texts=1, tokens=1_000_000, requests=1)
+        return super().embed_query(text)
+
+
+async def test_searches_gradings_and_title_count_in_the_budgets_of_assistant_and_key(
+    cast: Cast,
+    library: Library,
+    written: pytest.MonkeyPatch,
+    lane_threads: Executor,
+) -> None:
+    """Whatever an answer pays for beside its own model is on the answer's account; nothing of it goes uncounted."""
+
+    def complete(tenant: Any, model: str) -> TenantProvider:
+        script = ScriptedProvider([says(next(said), usage=CENT)], name="anthropic")
+        return TenantProvider(script, get_model_info(MODEL))
+
+    grades = {"grades": [{"passage": n, "grade": n} for n in range(1, len(library.chunks) + 1)]}
+    said = iter([json.dumps(grades), "Duties"])
+    paid = PaidEmbedder()
+    written.setattr("apps.collections.search.run.embedder_for", lambda space, *, tenant: paid)
+    written.setattr("runs.services.completions.provider_for", complete)
+    turn = await sync_to_async(asked)(cast, mode="quick")
+    await sync_to_async(_with_grading)(cast, library, turn)
+    for kind in ("tenant", "assistant", "key"):
+        await sync_to_async(set_budget)(cast, "1", kind)
+    provider = ScriptedProvider([says("2.5 percent.")], name="anthropic")
+    written.setattr(tasks, "provider_for", lambda tenant, model: provider)
+    await answer(turn, lane_threads)
+    assert "Cars of heading 8703" in str(provider.requests[0].messages)
+    await sync_to_async(_priced)(turn)
+    assert await sync_to_async(_titled)(cast, turn) == "Duties"
+
+    def spent() -> tuple[dict[str, Decimal], dict[str, Decimal]]:
+        with tenant_scope(cast.tenant.pk):
+            rows = BudgetSpend.objects.select_related("budget")
+            used = {r.kind: r.charged_usd or Decimal(0) for r in UsageRecord.objects.all()}
+            return {r.budget.kind: r.spent_usd for r in rows}, used
+
+    totals, used = await sync_to_async(spent)()
+    paid_beside = {
+        "embedding": Decimal("0.02"),
+        "rerank": Decimal("0.018"),
+        "title": Decimal("0.018"),
+    }
+    assert used == {**paid_beside, "turn": used["turn"]}
+    assert totals == dict.fromkeys(("tenant", "assistant", "key"), sum(used.values()))
+
+
+def _with_grading(cast: Cast, library: Library, turn: Turn) -> None:
+    """Have a model grade what is found, and let the question be that of a key."""
+    with tenant_scope(cast.tenant.pk), transaction.atomic():
+        scopes = ["conversation.*", "collection.read", "search.run", "tool.run", "model.read"]
+        key, _ = api_key_create(
+            tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=scopes
+        )
+        collection = library.collection
+        vectors = WordEmbedder().embed_documents([chunk.text for chunk in library.chunks])
+        vectors_insert(collection.space, list(library.chunks), vectors)
+        collection.reranker, collection.reranker_model = "model", MODEL
+        collection.save(update_fields=["reranker", "reranker_model"])
+        run = Run.objects.get(pk=turn.run_id)
+        run.request = {**run.request, "actor": {"kind": "api_key", "api_key_id": key.pk}}
+        run.save(update_fields=["request"])
 
 
 def _act(cast: Cast, service: Any, turn: Turn, **more: Any) -> Turn:

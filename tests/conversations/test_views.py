@@ -285,6 +285,6 @@ def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any
     client.post(url("run-stop", cast, turn.conversation_id, turn.run_id))
     form = {"text": "Why?", "client_id": str(uuid.uuid4())}
     # The way to the first text begins here: add none lightly.
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(17):
         sent = client.post(url("turn-create", cast, turn.conversation_id), form, headers=HTMX)
     assert sent.status_code == 200

@@ -212,9 +212,9 @@ def test_job_stops_at_its_own_budget(cast: Cast, monkeypatch: pytest.MonkeyPatch
     job_budget_set(
         tenant=cast.tenant, actor=cast.actor("member"), job=job, amount_usd=Decimal("0.02")
     )
-    assert ask(cast, monkeypatch, budget_job=job.pk).text == "Fine."
+    assert ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk)).text == "Fine."
     with pytest.raises(CompletionFailed, match="budget of this job"):
-        ask(cast, monkeypatch, budget_job=job.pk)
+        ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk))
     assert ask(cast, monkeypatch).text == "Fine."  # the rest of the workspace has no budget
 
 

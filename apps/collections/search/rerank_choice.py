@@ -11,6 +11,7 @@ from apps.collections.search.rerank import Reranker
 from apps.collections.search.rerank_model import ModelReranker
 from apps.collections.search.rerank_onnx import reranker_configured
 from basics.errors import Conflict, DomainError
+from budgets.ledger import Payer
 from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -18,14 +19,19 @@ from tenancy.models import Tenant
 NO_CROSS_ENCODER = "This server has no cross-encoder. Its operator can name one in GROUNDWORK_RERANKER; until then choose another."
 
 
-def reranker_of(tenant: Tenant, actor: Actor, scope: Sequence[Collection]) -> Reranker | None:
+def reranker_of(
+    tenant: Tenant, actor: Actor, scope: Sequence[Collection], payer: Payer
+) -> Reranker | None:
     """Return the reranker that all collections of a search agree on, None for none.
+
+    Args:
+        payer: on whose account it asks a model.
 
     Raises:
         Conflict: ``reranker_unavailable``: they differ, or the server does not have the one they chose.
     """
     found = [
-        _reranker(tenant, actor, kind, model)
+        _reranker(tenant, actor, kind, model, payer)
         for kind, model in dict.fromkeys((c.reranker, c.reranker_model) for c in scope)
     ]
     if any(one != found[0] for one in found):
@@ -54,11 +60,11 @@ def reranker_problems(tenant: Tenant, reranker: str, model: str) -> dict[str, li
     return {}
 
 
-def _reranker(tenant: Tenant, actor: Actor, kind: str, model: str) -> Reranker | None:
+def _reranker(tenant: Tenant, actor: Actor, kind: str, model: str, payer: Payer) -> Reranker | None:
     if kind == RerankerChoice.NONE:
         return None
     if kind == RerankerChoice.MODEL:
-        return ModelReranker(tenant, actor, model)
+        return ModelReranker(tenant, actor, model, payer=payer)
     found = reranker_configured()
     if found is None and kind == RerankerChoice.CROSS_ENCODER:
         raise Conflict("reranker_unavailable", NO_CROSS_ENCODER)

@@ -53,6 +53,7 @@ from apps.collections.search.types import (
     SearchResult,
 )
 from basics.errors import DomainError, Invalid, Missing
+from budgets.ledger import Payer
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -72,6 +73,7 @@ def search_run(
     expand: int = 0,
     reranker: Reranker | None = None,
     trace: bool = False,
+    payer: Payer | None = None,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -86,6 +88,7 @@ def search_run(
         reranker: reads the best candidates once more and orders them anew; None for the one that the collections have
             chosen, if all legs run.
         trace: tell how it came to the result, which costs a second statement.
+        payer: on whose account models are asked, where that is more than the actor: the run that searches, say.
 
     Raises:
         Denied: the actor may not search.
@@ -94,6 +97,7 @@ def search_run(
     """
     actor.require("search.run")
     asked, query = query, " ".join(query.replace("\x00", " ").split())
+    payer = payer or payer_of(actor)
     _check(query, k, expand)
     conditions = parse_filters(filters)
     scope = _scope(tenant, actor, collections)
@@ -104,14 +108,14 @@ def search_run(
     unranked = ""  # why the passages were not reranked, where they should have been
     if reranker is None and set(legs) == set(LEGS):
         try:
-            reranker = reranker_of(tenant, actor, scope)
+            reranker = reranker_of(tenant, actor, scope, payer)
         except DomainError as error:
             unranked = error.message
     began = time.perf_counter()
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
     with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
-        embedding = _embed_begin(aside, tenant, actor, scope, query) if "vector" in legs else []
+        embedding = _embed_begin(aside, tenant, payer, scope, query) if "vector" in legs else []
         indexes = indexes_for(actor, scope, conditions, as_of)
         terms = _terms(scope, query) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
@@ -226,7 +230,7 @@ class _Embedding:
 
 
 def _embed_begin(
-    aside: Executor, tenant: Tenant, actor: Actor, scope: Sequence[Collection], query: str
+    aside: Executor, tenant: Tenant, payer: Payer, scope: Sequence[Collection], query: str
 ) -> list[_Embedding]:
     """Embed the question once per space; beside this thread where large collections need the database meanwhile."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
@@ -238,7 +242,7 @@ def _embed_begin(
         try:
             # Here, not aside: it may read the workspace's key, and reserves money.
             embedder = embedder_for(space, tenant=tenant)
-            bill = EmbeddingBill(embedder, tenant=tenant, payer=payer_of(actor), texts=[query])
+            bill = EmbeddingBill(embedder, tenant=tenant, payer=payer, texts=[query])
             ask = partial(embedder.embed_query, query)
         except DomainError as error:
             begun.append(_Embedding(space, pks, partial(_raise, error)))

@@ -12,6 +12,8 @@ from apps.collections.services.document import Uploaded, document_delete, docume
 from basics.errors import Denied
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.selectors import limited_collections
+from tenancy.services import key_collection_add
 
 
 def private_document_put(
@@ -30,7 +32,8 @@ def private_document_put(
 
     Args:
         collection: private, and the person's; None makes one.
-        collection_name: of the one that is made; private collections may share a name.
+        collection_name: of the one that is made; private collections may share a name. One that a limited key makes joins
+            the collections that it sees.
         name: checked by ``document_name`` before.
         is_read: as for ``document_put``.
 
@@ -50,6 +53,8 @@ def private_document_put(
             space=space_default(tenant=tenant),
             chunk_overlap=0,  # its passages are also given one after the other, as the whole text
         )
+        if actor.collections is not None:
+            key_collection_add(tenant=tenant, actor=actor, collection=collection.pk)
     put = document_put(
         tenant=tenant,
         actor=actor,
@@ -68,16 +73,18 @@ def private_document_put(
 def private_documents_remove(*, tenant: Tenant, actor: Actor, documents: Iterable[int]) -> None:
     """Delete documents of private collections, and those collections that hold nothing else; others are passed over.
 
+    That of a limited key stays: it may be giving the next file right now.
+
     Whoever removes what the files belong to needs no right over documents for it.
     """
     system = system_actor(tenant.pk, actor.user_id)
     wanted = set(documents)
     rows = Document.objects.filter(tenant=tenant, pk__in=wanted, collection__owner__isnull=False)
     for collection in Collection.objects.filter(pk__in=rows.values("collection_id")).order_by("pk"):
-        held = list(Document.objects.filter(tenant=tenant, collection=collection).order_by("pk"))
-        if wanted.issuperset(document.pk for document in held):
+        held = Document.objects.filter(tenant=tenant, collection=collection)
+        of_key = collection.pk in limited_collections(tenant.pk, collection.owner_id)
+        if not of_key and not held.exclude(pk__in=wanted).exists():
             collection_delete(tenant=tenant, actor=system, collection=collection)
             continue
-        for document in held:
-            if document.pk in wanted:
-                document_delete(tenant=tenant, actor=system, document=document)
+        for document in held.filter(pk__in=wanted).order_by("pk"):
+            document_delete(tenant=tenant, actor=system, document=document)

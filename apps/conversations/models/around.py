@@ -132,11 +132,12 @@ class ConversationRules(TenantModel):
 
 class AttachmentQuerySet(TenantQuerySet["Attachment"]):
     def visible_to(self, actor: Actor) -> Self:
-        """An attached file is its conversation's owner's alone; a key for chosen collections has none."""
+        """An attached file is its conversation's owner's alone; of a key for chosen collections, those that it has given."""
         rows = super().visible_to(actor)
-        if actor.collections is not None or actor.user_id is None:
-            return rows.none()
-        return rows.filter(conversation__in=Conversation.objects.visible_to(actor))
+        rows = rows.filter(conversation__in=Conversation.objects.visible_to(actor))
+        if actor.collections is None:
+            return rows
+        return rows.filter(document__collection_id__in=actor.collections)
 
 
 class Attachment(TenantModel):

@@ -25,10 +25,11 @@ from apps.conversations.attachments import (
 )
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion, Turn
 from apps.conversations.services.checks import conversation_locked
-from basics.errors import Conflict, Denied, Invalid
+from basics.errors import Conflict, Invalid
 from runs.providers import catalog_for, model_label
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.selectors import limited_collections
 from tenancy.services import audit_record
 from toolloop.media import media_type_of
 
@@ -50,7 +51,7 @@ def attachment_add(
         chunks: the bytes in pieces.
 
     Raises:
-        Denied: ``key_limited``, a key for chosen collections, which could not read it.
+        Denied: without the right to talk or to read documents.
         Invalid: ``too_large`` (413), ``name_invalid``, ``image_too_large``.
         Conflict: ``attachments_full``.
         Missing: the conversation is not the actor's.
@@ -66,7 +67,7 @@ def attachment_add(
             if count >= MAX_UNSENT:
                 raise Conflict("attachments_full", f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.")  # fmt: skip
             put = private_document_put(
-                tenant=tenant, actor=actor, collection=_collection(row), collection_name=ATTACHED,
+                tenant=tenant, actor=actor, collection=_collection(actor, row), collection_name=ATTACHED,
                 name=name, received=received, is_read=not image,
             )  # fmt: skip
             document = put.document
@@ -121,7 +122,7 @@ def attachment_retry(
 
 
 def attachments_checked(
-    conversation: Conversation, pks: Sequence[int], beside: Turn | None = None
+    actor: Actor, conversation: Conversation, pks: Sequence[int], beside: Turn | None = None
 ) -> list[Attachment]:
     """Return the files that go with a question: those named, and those of the question that it stands beside.
 
@@ -133,7 +134,8 @@ def attachments_checked(
     """
     if not pks and beside is None:
         return []
-    rows = Attachment.objects.filter(conversation=conversation).select_related("document")
+    rows = Attachment.objects.visible_to(actor).filter(conversation=conversation)
+    rows = rows.select_related("document")
     chosen = list(rows.filter(turn=None, pk__in=set(pks)).order_by("pk"))
     if len(chosen) != len(set(pks)):
         message = "One of the attached files is not there any more, or was sent before. Reload the page, and attach it again."
@@ -184,20 +186,22 @@ def attaching_allowed(actor: Actor) -> None:
     """Raise Denied unless the actor may attach files."""
     actor.require("conversation.write")
     actor.require("collection.read")
+
+
+def _collection(actor: Actor, conversation: Conversation) -> Collection | None:
+    """Return the private collection of a conversation, None before its first file.
+
+    A limited key has one for all its conversations: it sees the files that it has given, and none that its person gave.
+    """
+    homes = Collection.objects.filter(tenant_id=actor.tenant_id, owner_id=conversation.user_id)
     if actor.collections is not None:
-        raise Denied(
-            "key_limited",
-            "This key is for chosen collections alone, and an attached file lies in none of them. Use a key without that limit.",
-        )
-
-
-def _collection(conversation: Conversation) -> Collection | None:
-    """Return the private collection of a conversation, None before its first file."""
-    rows = Attachment.objects.filter(
-        conversation=conversation, document__collection__owner_id=conversation.user_id
-    )
-    row = rows.select_related("document__collection").order_by("pk").first()
-    return None if row is None or row.document is None else row.document.collection
+        homes = homes.filter(pk__in=actor.collections)
+    else:
+        files = Attachment.objects.filter(conversation=conversation)
+        homes = homes.filter(pk__in=files.values("document__collection_id"))
+        homes = homes.exclude(pk__in=limited_collections(actor.tenant_id, conversation.user_id))
+    found: Collection | None = homes.order_by("pk").first()
+    return found
 
 
 def _image_type(received: ReceivedFile) -> str:

@@ -16,7 +16,7 @@ from apps.conversations.services.checks import (
     model_checked,
     text_checked,
 )
-from apps.conversations.services.turns import turn_submit
+from apps.conversations.services.turns import turn_add, turn_ends, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
 from runs.models import Run
@@ -53,15 +53,13 @@ def question_queue(
     text = text_checked(text)
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        known = row.queued.filter(client_id=client_id).first()
-        if known is not None:
-            return known
-        count = row.queued.count()
-        is_asked = row.turns.filter(client_id=client_id).exists()
-        if is_asked or (not count and not row.turns.filter(is_active=True).exists()):
-            return turn_submit(
-                tenant=tenant, actor=actor, conversation=row, text=text, client_id=client_id, model=model,
-                assistant=assistant,
+        waiting: dict[uuid.UUID, QueuedQuestion] = {q.client_id: q for q in row.queued.all()}
+        if client_id in waiting:
+            return waiting[client_id]
+        ends = turn_ends(row, client_id)
+        if ends.known is not None or not (waiting or ends.active):
+            return turn_add(
+                tenant, actor, row, ends, text=text, client_id=client_id, model=model, assistant=assistant,
                 attachments=attachments,
             )  # fmt: skip
         if assistant is not None:
@@ -69,9 +67,9 @@ def question_queue(
                 "conversation_busy",
                 "A question that waits is answered by whoever answers in the conversation then. Leave the assistant out, or wait.",
             )
-        if count >= MOST_QUEUED:
+        if len(waiting) >= MOST_QUEUED:
             raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")
-        files = attachments_checked(row, attachments)
+        files = attachments_checked(actor, row, attachments)
         queued = QueuedQuestion.objects.create(
             tenant=tenant, conversation=row, text=text, client_id=client_id,
             model=model and model_checked(tenant, model), request={"actor": actor_facts(actor), "attachments": [file.pk for file in files]},

@@ -9,6 +9,7 @@ from django.db import transaction
 from apps.conversations.models import Conversation, ConversationRules, Message, Turn
 from apps.conversations.services.checks import title_checked, title_of
 from runs.providers import is_extractive
+from runs.purse import run_payer
 from runs.services import COMPLETION_LIMITS, completion_run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -28,7 +29,7 @@ def title_make(
 ) -> str:
     """Name a conversation after its first answer; "" when there is nothing to do. It waits for the model.
 
-    What the model costs is recorded as usage of the purpose ``title``. A title that somebody has chosen stays.
+    What the model costs is recorded as usage of the purpose ``title``, on the account of the answer. A title that somebody has chosen stays.
 
     Raises:
         CompletionFailed: the model gave none; the first words of the question stay.
@@ -49,6 +50,7 @@ def title_make(
         purpose="title",
         limits=COMPLETION_LIMITS,
         attribution={"conversation": turn.conversation_id},
+        payer=run_payer(turn.run),
         check=check,
     )
     title = title_checked(title_of(made.text.strip().strip("\"'“”*#. ")))

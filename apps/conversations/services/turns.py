@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -83,37 +84,73 @@ def turn_submit(
     text = text_checked(text)
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        turns = Turn.objects.filter(conversation=row)
-        newest = turns.order_by("-index").values("index")[:1]
-        last = None
-        active = None
-        ends = Q(client_id=client_id) | Q(index=Subquery(newest)) | Q(is_active=True)
-        for known in turns.filter(ends).order_by("index"):
-            if known.client_id == client_id:
-                return known
-            last = known
-            active = known if known.is_active else active
-        if active is not None:
-            raise _busy(active)
-        version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
-        files = attachments_checked(row, attachments, beside)
-        attachments_seen(tenant, files, row.model)
-        run = _run(tenant, actor, row, version)
-        turn = Turn.objects.create(
-            tenant=tenant,
-            conversation=row,
-            run=run,
-            parent_id=_parent(row, beside, after),
-            assistant_version=version,
-            index=0 if last is None else last.index + 1,
-            client_id=client_id,
-        )
-        row.title, row.head = row.title or title_of(text), turn
-        row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
-        row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
-        Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
-        turn.attached = attachments_send(turn, files)
-        _start(tenant, actor, turn, run)
+        ends = turn_ends(row, client_id)
+        return turn_add(
+            tenant, actor, row, ends, text=text, client_id=client_id, model=model, assistant=assistant,
+            attachments=attachments, beside=beside, after=after,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnds:
+    """What decides whether a question can be asked: the turn that it is already, the active one, and the newest."""
+
+    known: Turn | None
+    active: Turn | None
+    newest: Turn | None
+
+
+def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
+    """Return them for a conversation whose lock is held, by one statement."""
+    turns = Turn.objects.filter(conversation=conversation)
+    newest = turns.order_by("-index").values("index")[:1]
+    wanted = Q(client_id=client_id) | Q(index=Subquery(newest)) | Q(is_active=True)
+    found = list(turns.filter(wanted).order_by("index"))
+    return TurnEnds(
+        known=next((turn for turn in found if turn.client_id == client_id), None),
+        active=next((turn for turn in found if turn.is_active), None),
+        newest=found[-1] if found else None,
+    )
+
+
+def turn_add(
+    tenant: Tenant,
+    actor: Actor,
+    row: Conversation,
+    ends: TurnEnds,
+    *,
+    text: str,
+    client_id: uuid.UUID,
+    model: str = "",
+    assistant: str | None = None,
+    attachments: Sequence[int] = (),
+    beside: Turn | None = None,
+    after: Turn | None = None,
+) -> Turn:
+    """Do what ``turn_submit`` does, in its transaction and under the conversation's lock; the text is checked."""
+    if ends.known is not None:
+        return ends.known
+    if ends.active is not None:
+        raise _busy(ends.active)
+    version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
+    files = attachments_checked(actor, row, attachments, beside)
+    attachments_seen(tenant, files, row.model)
+    run = _run(tenant, actor, row, version)
+    turn = Turn.objects.create(
+        tenant=tenant,
+        conversation=row,
+        run=run,
+        parent_id=_parent(row, beside, after),
+        assistant_version=version,
+        index=0 if ends.newest is None else ends.newest.index + 1,
+        client_id=client_id,
+    )
+    row.title, row.head = row.title or title_of(text), turn
+    row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
+    row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
+    Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
+    turn.attached = attachments_send(turn, files)
+    _start(tenant, actor, turn, run)
     turn.asked = text  # what a page needs to show the new turn without reading it back
     return turn
 
@@ -237,7 +274,8 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
                 "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead.",
             )
         version = answerer_choose(tenant, actor, conversation, model=model)
-        attachments_seen(tenant, attachments_checked(conversation, (), row), conversation.model)
+        files = attachments_checked(actor, conversation, (), row)
+        attachments_seen(tenant, files, conversation.model)
         conversation.updated_at, conversation.head = timezone.now(), row
         conversation.save(update_fields=[*CHOICE, "updated_at", "head"])
         row.messages.filter(author=Message.Author.ASSISTANT).delete()

@@ -82,7 +82,7 @@ def completion_run(
     limits: Limits = COMPLETION_LIMITS,
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
-    budget_job: int | None = None,
+    payer: Payer | None = None,
 ) -> Completion:
     """Ask a model once, with the loop's retries, limits and repairs of answers that do not fit.
 
@@ -100,7 +100,7 @@ def completion_run(
         attribution: facts for the bill, such as ``{"document": 5}``.
         check: called every 0.2 s, in this thread; what it raises ends the request and is raised here. It must be quick
             and must not use the database (``JobContext.check``).
-        budget_job: ``jobs.Job`` that the question counts for, where it has a budget of its own (``job_budget_set``).
+        payer: on whose account, where that is more than the actor: an assistant's answer, a job with a budget of its own.
 
     Raises:
         CompletionFailed: there is no answer of that form; ``budget_exceeded`` when there is no money for it.
@@ -115,28 +115,23 @@ def completion_run(
         raise Invalid(
             "unknown_model", f"{provider.info.label} cannot write; choose a language model."
         )
+    payer = payer or Payer(tenant.pk, actor.user_id, actor.api_key_id)
     question = _Question(
         provider=provider,
         system=system,
         history=[UserMessage(prompt)] if isinstance(prompt, str) else list(prompt),
         output=None if output is None else output_of(output),
         limits=limits,
-        metadata={
-            **(attribution or {}),
-            "purpose": purpose,
-            "api_key_id": actor.api_key_id,
-            **({} if budget_job is None else {"budget_job": budget_job}),
-        },
+        metadata={**(attribution or {}), "purpose": purpose, **payer.attribution},
         check=check,
     )
     used: list[UsageEvent] = []
-    payer = Payer(tenant.pk, actor.user_id, actor.api_key_id, job_id=budget_job)
     here = Here()
     purse = BudgetPurse(payer, here.in_db)
     try:
         end = here.run(question.ask(used.append, purse))
     finally:
-        _record(tenant, actor, purpose, used)
+        _record(tenant, payer, purpose, used)
         purse.close()
     if end.status != "completed":
         raise CompletionFailed(
@@ -152,11 +147,11 @@ def completion_run(
     return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
 
 
-def _record(tenant: Tenant, actor: Actor, purpose: str, used: Sequence[UsageEvent]) -> None:
+def _record(tenant: Tenant, payer: Payer, purpose: str, used: Sequence[UsageEvent]) -> None:
     UsageRecord.objects.bulk_create(
         UsageRecord(
             tenant=tenant,
-            user_id=actor.user_id,
+            user_id=payer.user_id,
             **{**usage_columns(event), "kind": LOST if event.is_lost else purpose, "step": None},
         )
         for event in used

@@ -59,11 +59,7 @@ def usage_record(
             input_tokens=tokens, cost_usd=None if cost is None else f"{cost:.8f}",
             charged_usd=f"{charged_usd(usage, cost):.8f}", hold_id=hold,
             duration_ms=round((time.monotonic() - began) * 1000),
-            attribution={
-                "api_key_id": payer.api_key_id,
-                **({} if payer.job_id is None else {"budget_job": payer.job_id}),
-                **({} if payer.assistant_id is None else {"assistant": payer.assistant_id}),
-            },
+            attribution=payer.attribution,
         )  # fmt: skip
         if hold is not None:
             budgets_tell(tenant.pk)

@@ -10,7 +10,7 @@ from tenancy.services.connections import (
 )
 from tenancy.services.credentials import credential_delete, credential_set
 from tenancy.services.invites import invite_accept, invite_create, invite_revoke
-from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate
+from tenancy.services.keys import api_key_create, api_key_revoke, api_key_rotate, key_collection_add
 from tenancy.services.members import member_add, member_remove, member_role_change
 from tenancy.services.model_entries import model_entry_delete, model_entry_set, model_entry_switch
 from tenancy.services.outgoing_hosts import outgoing_hosts_set
@@ -31,6 +31,7 @@ __all__ = [
     "invite_accept",
     "invite_create",
     "invite_revoke",
+    "key_collection_add",
     "member_add",
     "member_remove",
     "member_role_change",

@@ -143,6 +143,15 @@ def api_key_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
     return row
 
 
+@transaction.atomic
+def key_collection_add(*, tenant: Tenant, actor: Actor, collection: int) -> None:
+    """Let a limited key see one more collection, which it has just made for its own files."""
+    row = _locked(tenant, actor.api_key_id or 0)
+    row.collections = [*(row.collections or ()), collection]
+    row.save(update_fields=["collections"])
+    audit_record(tenant=tenant, actor=actor, action="key.collection_add", object=row, data={"collection": collection})  # fmt: skip
+
+
 def _limited_check(collections: Sequence[int], actions: frozenset[str]) -> None:
     if not collections:
         raise Invalid("invalid", "Choose at least one collection.", data={"field": "collections"})

@@ -68,7 +68,11 @@ def _page(
 ) -> HttpResponse:
     rows = list(api_key_list(actor=request.actor).filter(client_id=""))
     now = timezone.now()
+    limits = form.fields.get("collections")
+    names = dict(getattr(limits, "choices", ()))
     for row in rows:
+        # What was deleted is not counted, nor the private collection of what the key itself has attached.
+        row.limited_to = None if row.collections is None else [names[pk] for pk in row.collections if pk in names]  # type: ignore[attr-defined]  # fmt: skip
         row.is_expired = row.expires_at is not None and row.expires_at <= now  # type: ignore[attr-defined]
     context = {
         "section": "keys",
