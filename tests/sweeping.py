@@ -46,11 +46,11 @@ def _tables() -> tuple[str, ...]:
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
     order = TopologicalSorter[str]({name: set() for name in sorted(set(names) - _KEPT)})
     with connection.cursor() as cursor:
-        # Keys that are checked at once, not at commit, and do not carry the deletion on.
+        # Keys that are checked at once, not at commit, and those that carry a deletion on: to rows that such a key holds.
         cursor.execute(
             """SELECT child.relname, parent.relname FROM pg_constraint c
                JOIN pg_class child ON child.oid = c.conrelid JOIN pg_class parent ON parent.oid = c.confrelid
-               WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r') AND NOT c.condeferred AND child.oid <> parent.oid"""
+               WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r', 'c') AND NOT c.condeferred AND child.oid <> parent.oid"""
         )
         for child, parent in cursor.fetchall():
             order.add(parent, child)
