@@ -47,13 +47,13 @@ class Site:
 def site(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    """Web server and worker with a lease of 3 s, on the test database."""
+    """Web server and worker with a lease of 5 s, on the test database."""
     folder = tmp_path_factory.mktemp("holds")
     with running() as (model_url, model_server), django_db_blocker.unblock():
         stack = Stack(
             tmp_path_factory.mktemp("servers"),
             DJANGO_SETTINGS_MODULE="tests.concurrency.settings",
-            GROUNDWORK_JOB_LEASE_S="3",
+            GROUNDWORK_JOB_LEASE_S="5",
             GROUNDWORK_WORKERS=str(WORKERS),
             GROUNDWORK_MAX_UPLOAD_MB=str(MAX_UPLOAD_MB),
             GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
