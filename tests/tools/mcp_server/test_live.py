@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -34,16 +33,21 @@ ERAS = ["legacy", "2026-07-28"]
 TEXT = b"LED lamps of heading 8539.50.00 are dutiable at two percent. Pumps pay nothing. " * 5
 
 
-@pytest.fixture
-def stack(tmp_path: Path, cast: Cast) -> Iterator[Stack]:
-    """A web server with a tool that takes its time, and one that a person must approve."""
-    running = Stack(tmp_path, DJANGO_SETTINGS_MODULE="tests.tools.mcp_server.slow_settings")
+@pytest.fixture(scope="module")
+def stack(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """Web server and worker with a tool that takes its time, and one that a person must approve."""
+    logs = tmp_path_factory.mktemp("servers")
+    with django_db_blocker.unblock():
+        running = Stack(logs, DJANGO_SETTINGS_MODULE="tests.tools.mcp_server.slow_settings")
     try:
         running.start_web()
+        running.start_worker()
         yield running
     finally:
         running.stop()
-        for log in tmp_path.glob("*.log"):
+        for log in logs.glob("*.log"):
             print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
 
 
@@ -80,7 +84,6 @@ async def test_official_client_sees_and_uses_everything(
         with tenant_scope(cast.tenant.pk):
             row = collection_create(**who, name="Tariffs")
             document_upload(**who, collection=row, name="lamps.txt", chunks=[TEXT])
-            stack.start_worker()
             waiting = Job.objects.filter(status__in=ACTIVE)
             wait_for(lambda: not waiting.exists(), 60, "the document")
         return row.pk
@@ -165,6 +168,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
 
     def decided() -> None:
         stack.kill_web()
+        stack.stop()
         stack.start_web()
         stack.start_worker()
         with tenant_scope(cast.tenant.pk):
