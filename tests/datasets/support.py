@@ -124,8 +124,8 @@ class FakeModel:
         passage = re.search(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
         if system.startswith("You write questions"):
             assert passage is not None
-            said = re.findall(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
-            quotes = [text[:80] for text in said]
+            passages = re.findall(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
+            quotes = [text[:80] for text in passages]
             return json.dumps(
                 {"question": f"What is said by: {quotes[0][:50]}?", "rationale": "It matters.", "quotes": quotes}
             )  # fmt: skip

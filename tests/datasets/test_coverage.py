@@ -37,7 +37,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
         (found,) = result["documents"]
         assert (found["chunks"], found["asked"]) == (len(library.chunks), 1)
         assert [cell["asked"] for cell in found["stretches"]] == [0, 1, 0, 0]
-        shown = coverage_shown(check)  # type: ignore[arg-type]
+        shown = coverage_shown(check)
         assert shown is not None
         assert [bool(cell.fill) for cell in shown.chart.strips[0].cells] == [False, True, False, False]  # fmt: skip
         row = export(cast, dataset, "huggingface")

@@ -180,7 +180,7 @@ def test_a_conversation_goes_on_by_its_user_and_says_why_it_ended(
 def test_a_conversation_by_rules_goes_through_linked_passages(cast: Cast, library: Library) -> None:
     one, other = library.chunks[:2]
     ChunkLink.objects.create(tenant=cast.tenant, document=library.document, chunk=one, target=other, relation="next", weight=1)  # fmt: skip
-    options = {"rows": 1, "types": {"multi_turn": 1}, "rounds": 1}
+    options: dict[str, Any] = {"rows": 1, "types": {"multi_turn": 1}, "rounds": 1}
     row = record(cast, drive(start(cast, library.collection, **options)))
     assert (row.meta["turns"], row.meta["user"], row.meta["stop"]) == (2, "rules", "satisfied")
     assert {source.chunk_id for source in row.sources} >= {other.pk}
