@@ -82,13 +82,14 @@ async def answer_frames(target: Target, after: int) -> AsyncGenerator[bytes, Non
             if not (news or answer.is_finished):
                 continue
             await answer.take(news)
-            began = time.perf_counter()
+            began = time.thread_time()
             html = await answer.ended() if answer.is_finished else answer.changes()
-            cost = time.perf_counter() - began
+            cost = time.thread_time() - began
             if html:
                 yield frame(html, seq=answer.transcript.seq)
             if cost > _CHEAP_S and not answer.is_finished:
                 # A long answer costs more to draw: draw it less often, so that one reader cannot hold up the others.
+                # Its own time counts, not that of a busy machine: what waits for a processor must not wait longer for it.
                 await asyncio.sleep(min(_SLOWEST_S, _COST_FACTOR * cost))
     yield frame("", seq=answer.transcript.seq or after, event="end")
 
