@@ -18,10 +18,14 @@ from apps.conversations.attachments import Given
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.tool_results import Searching
 from apps.tools.guard import Guard
+from apps.tools.offer import offer_context
 from apps.tools.run_tools import code_toolset, run_toolset
 from apps.tools.selectors import collection_tools
+from jobs.context import JobContext
 from runs.models import Run
 from runs.providers import is_extractive, provider_wrapped
+from runs.services import run_execute
+from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.messages import Message
 from toolloop.modes import AttachedProvider, PlannedProvider, QuickProvider, plan_tool
@@ -134,6 +138,39 @@ def answering_of(
         output=form,
         searching=Searching(options.top_k, options.neighbours, options.search_filters),
     )
+
+
+async def answering_execute(
+    ctx: JobContext, way: Answering, scope: tools.Scope, collections: Sequence[int], **more: Any
+) -> RunFinished | None:
+    """Drive the loop for a question; the tools get the scope with how the answering searches.
+
+    Args:
+        scope: what the tools of the run work on, and whose it is.
+        collections: ids of what is searched.
+        more: further arguments of ``run_execute``, which says what they are, what is returned, and what is raised.
+    """
+    context = {
+        **offer_context(
+            tenant=scope.tenant,
+            run=scope.run,
+            guard=scope.guard,
+            collections=collections,
+            in_db=ctx.in_db,
+        ),
+        tools.SCOPE: replace(scope, searching=way.searching),
+    }
+    given: dict[str, Any] = {
+        "toolset": way.toolset,
+        "provider": way.provider,
+        "system": way.system,
+        "history": way.history,
+        "limits": way.limits,
+        "options": way.options,
+        "output": way.output,
+        "context": context,
+    }
+    return await run_execute(ctx, scope.run, **{**given, **more})
 
 
 def _system(

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from apps.conversations import selectors, tools
 from apps.conversations.after_answer import conversation_title, queue_next
-from apps.conversations.answering import Answering, answering_of
+from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.attachments import (
     Given,
@@ -27,7 +27,6 @@ from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.conversations.services.attachments import unreadable
 from apps.tools.guard import Guard
-from apps.tools.offer import offer_context
 from apps.tools.selectors import guard_for
 from basics.errors import Invalid
 from jobs.context import JobContext, JobPostponed
@@ -37,7 +36,7 @@ from runs.actors import actor_now
 from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
-from runs.services import run_abandon, run_execute
+from runs.services import run_abandon
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.media import Media
@@ -78,7 +77,7 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     prepared = await ctx.in_db(_prepare, turn_id, run_id)
     if prepared is None:
         return
-    run, turn, way = prepared.run, prepared.turn, prepared.answering
+    run, turn = prepared.run, prepared.turn
     scope = tools.Scope(
         prepared.tenant,
         turn.conversation,
@@ -86,29 +85,13 @@ async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
         ctx.in_db,
         prepared.guard,
         prepared.only,
-        way.searching,
-        prepared.given,
+        given=prepared.given,
     )
-    await run_execute(
+    await answering_execute(
         ctx,
-        run,
-        toolset=way.toolset,
-        provider=way.provider,
-        system=way.system,
-        history=way.history,
-        limits=way.limits,
-        options=way.options,
-        output=way.output,
-        context={
-            **offer_context(
-                tenant=prepared.tenant,
-                run=run,
-                guard=prepared.guard,
-                collections=prepared.collections,
-                in_db=ctx.in_db,
-            ),
-            tools.SCOPE: scope,
-        },
+        prepared.answering,
+        scope,
+        prepared.collections,
         cache_key=f"groundwork-{run.tenant_id}-{turn.conversation_id}",
         user_key=_user_key(run),
         before_finish=_close,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.collections.models import Chunk, Collection
-from apps.collections.search import SearchHit
+from apps.collections.search import LEGS, SearchHit
 from apps.conversations import selectors
 from apps.conversations.attachments import ATTACHED, Given
 from apps.conversations.models import Attachment, Conversation
@@ -31,11 +31,13 @@ class Searching:
         top_k: passages of a search.
         neighbours: passages before and after each that are shown as well, at least.
         filters: conditions that every passage meets; see ``parse_filters``.
+        legs: ways of searching; see ``search_run``.
     """
 
     top_k: int = PASSAGES
     neighbours: int = 0
     filters: Mapping[str, Any] = field(default_factory=dict)
+    legs: Sequence[str] = LEGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ def documents_search(
             filters={**(filters or {}), **scope.searching.filters},
             expand=max(expand, scope.searching.neighbours),
             payer=run_payer(scope.run),
+            legs=scope.searching.legs,
         )
         hits = [*_attached_hits(scope, actor, given, query, filters), *found.hits]
     except DomainError as error:

@@ -11,6 +11,7 @@ from apps.evaluations.models import (
     Assignment,
     Baseline,
     Experiment,
+    JudgeCheck,
     LiveSample,
     LiveScore,
     Preference,
@@ -81,6 +82,14 @@ class ScoreAdmin(JournalAdmin):
     list_filter = ("author_kind",)
     list_select_related = ("trial",)
     search_fields = ("name", "author", "=trial__id")
+
+
+@admin.register(JudgeCheck)
+class JudgeCheckAdmin(JournalAdmin):
+    list_display = ("id", "experiment", "author", "is_drifted", "at")
+    list_filter = ("is_drifted",)
+    list_select_related = ("experiment",)
+    search_fields = ("author", "=experiment__id")
 
 
 @admin.register(ScoreCache)

@@ -10,27 +10,26 @@ from typing import Any
 from django.db import transaction
 
 from apps.collections.models import Collection
-from apps.conversations import tools as chat_tools
-from apps.conversations.answering import Answering, answering_of
+from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.answers import shown_text
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.assistants import OF_MODE
 from apps.conversations.helpers import helper_tools
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.selectors import model_default, model_list
+from apps.conversations.tool_results import Scope
 from apps.evaluations.models import Trial
 from apps.evaluations.outcomes import run_outcome
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.services import trial_answered, trial_wait
 from apps.evaluations.targets import AssistantTarget, target_read
 from apps.tools.guard import Guard
-from apps.tools.offer import offer_context
 from apps.tools.selectors import guard_for
 from jobs.context import JobContext
 from runs.actors import actor_facts
 from runs.models import CallPath, Run
 from runs.providers import loop_model, provider_for
-from runs.services import run_create, run_execute, run_stop
+from runs.services import run_create, run_stop
 from tenancy.actors import Actor
 from toolloop.events import RunFinished
 from toolloop.messages import UserMessage
@@ -68,36 +67,9 @@ async def assistant_answer(
         text = shown_text(run.answer, way.output is not None)
         trial_answered(trial, run_outcome(run, labels, shown=text), is_next_job=True)
 
-    finished = await run_execute(
-        ctx,
-        ready.run,
-        toolset=way.toolset,
-        provider=way.provider,
-        system=way.system,
-        history=way.history,
-        limits=way.limits,
-        options=way.options,
-        output=way.output,
-        context={
-            **offer_context(
-                tenant=tenant,
-                run=ready.run,
-                guard=ready.guard,
-                collections=ready.collections,
-                in_db=ctx.in_db,
-            ),
-            chat_tools.SCOPE: chat_tools.Scope(
-                tenant,
-                None,
-                ready.run,
-                ctx.in_db,
-                ready.guard,
-                frozenset(ready.collections),
-                way.searching,
-            ),
-        },
-        before_finish=close,
-    )
+    only = frozenset(ready.collections)
+    scope = Scope(tenant, None, ready.run, ctx.in_db, ready.guard, only)
+    finished = await answering_execute(ctx, way, scope, ready.collections, before_finish=close)
     if finished is not None and finished.status == "parked":
         await ctx.in_db(lambda: run_stop(tenant=tenant, actor=actor, run=ready.run))
     return "" if finished is None else finished.status
@@ -156,8 +128,9 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, question: str) -> _Rea
         loaded=tuple,
         beside=[] if stored is None else helper_tools(stored, offered),
     )
-    if target.k is not None:
-        answering = replace(answering, searching=replace(answering.searching, top_k=target.k))
+    chosen = {"top_k": target.k, "legs": target.legs, "neighbours": target.neighbours}
+    settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
+    answering = replace(answering, searching=replace(answering.searching, **settings))
     return _Ready(run, answering, guard, [c.pk for c in collections])
 
 

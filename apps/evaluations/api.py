@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -18,16 +20,23 @@ from apps.evaluations.api_shapes import (
     ComparisonOutput,
     ExperimentInput,
     ExperimentOutput,
+    FrontPointOutput,
     GateInput,
     GateOutput,
+    JudgeCheckOutput,
     PairSummaryOutput,
+    RepeatsOutput,
     StateInput,
     TrialOutput,
 )
 from apps.evaluations.comparison import arms_compare, verdict
+from apps.evaluations.dominance import front_of
+from apps.evaluations.drift import check_list
 from apps.evaluations.gate import advisory_names, gate_run
+from apps.evaluations.gate_reports import to_junit, to_sarif
 from apps.evaluations.models import Arm
 from apps.evaluations.pairs import pairs_summary
+from apps.evaluations.repeats import arm_repeats
 from basics.errors import Invalid, Missing
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
@@ -91,6 +100,8 @@ class ExperimentsView(_Base):
             scorers=values["scorers"],
             split=values["split"],
             repeats=values["repeats"],
+            judge_repeats=values["judge_repeats"],
+            stops_dominated=values["stops_dominated"],
             concurrency=values["concurrency"],
             budget_usd=values["budget_usd"],
         )
@@ -144,6 +155,48 @@ class PairsView(_Base):
         return Response(PairSummaryOutput(found).data)
 
 
+class FrontView(_Base):
+    """The arms of an experiment by quality and cost."""
+
+    actions = {"GET": _READ}
+
+    @extend_schema(operation_id="experiment_front", tags=_TAGS, responses=FrontPointOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        points = front_of(selectors.arms_summary(actor=self.actor, experiment=row))
+        return Response(FrontPointOutput(points, many=True).data)
+
+
+class JudgeChecksView(_Base):
+    """How the judges of an experiment graded gold answers before its start."""
+
+    actions = {"GET": _READ}
+
+    @extend_schema(operation_id="experiment_judge_checks", tags=_TAGS, responses=JudgeCheckOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
+        row = selectors.experiment_get(actor=self.actor, pk=pk)
+        found = check_list(actor=self.actor, experiment=row)
+        return Response(JudgeCheckOutput(found, many=True).data)
+
+
+class RepeatsView(_Base):
+    """What an arm's repeats show."""
+
+    actions = {"GET": _READ}
+
+    @extend_schema(
+        operation_id="arms_repeats", tags=_TAGS, responses=RepeatsOutput,
+        parameters=[OpenApiParameter("score", str, description="The score to look at; left out, the weighted mean.")],
+    )  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """Return how an arm's scores vary: between rows, answers and judgements, and which rows are flaky."""
+        score = request.query_params.get("score", "")
+        found = arm_repeats(actor=self.actor, arm=self._arm(pk), score=score)
+        return Response(RepeatsOutput(found).data)
+
+
 class ComparisonView(_Base):
     """An arm compared with another."""
 
@@ -193,6 +246,30 @@ class GateView(_Base):
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
         result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
         return Response(GateOutput(result).data)
+
+
+class GateSarifView(_Base):
+    """The gate, as code hosts read it."""
+
+    actions = {"POST": _READ}
+
+    @extend_schema(operation_id="arms_gate_sarif", tags=_TAGS, request=GateInput, responses={200: OpenApiTypes.OBJECT})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Decide as the gate does, and return the decision as a SARIF 2.1.0 log."""
+        result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
+        return Response(to_sarif(result))
+
+
+class GateJunitView(_Base):
+    """The gate, as build servers read it."""
+
+    actions = {"POST": _READ}
+
+    @extend_schema(operation_id="arms_gate_junit", tags=_TAGS, request=GateInput, responses={(200, "application/xml"): OpenApiTypes.BINARY})  # fmt: skip
+    def post(self, request: Request, pk: int) -> HttpResponse:
+        """Decide as the gate does, and return the decision as JUnit XML."""
+        result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
+        return HttpResponse(to_junit(result), content_type="application/xml")
 
 
 class BaselineView(_Base):

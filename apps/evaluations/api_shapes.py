@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.evaluations.models import Arm, Experiment, Score, Trial
-from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_REPEATS
+from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_JUDGE_REPEATS, MAX_REPEATS
 from apps.evaluations.trust import BAR
 
 _BIGINT = 2**63 - 1
@@ -17,7 +17,7 @@ class ArmInput(serializers.Serializer[Any]):
     """An arm to be made."""
 
     name = serializers.CharField(required=False, allow_blank=True, max_length=160, default="", help_text="Empty: made of the target's settings.")  # fmt: skip
-    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k. reference: nothing; the rows' own answers.")  # fmt: skip
+    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours. reference: nothing; the rows' own answers.")  # fmt: skip
 
 
 class ScorerInput(serializers.Serializer[Any]):
@@ -38,6 +38,8 @@ class ExperimentInput(serializers.Serializer[Any]):
     repeats = serializers.IntegerField(
         required=False, default=1, min_value=1, max_value=MAX_REPEATS
     )
+    judge_repeats = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_JUDGE_REPEATS, help_text="How often a model judges each answer; the mean counts.")  # fmt: skip
+    stops_dominated = serializers.BooleanField(required=False, default=False, help_text="Ask an arm no further once another is shown to answer better at no higher cost.")  # fmt: skip
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)  # fmt: skip
     budget_usd = serializers.DecimalField(required=False, allow_null=True, default=None, max_digits=12, decimal_places=6, min_value=0, help_text="Hard limit for answers and judges; null for none.")  # fmt: skip
 
@@ -62,6 +64,7 @@ class GateInput(serializers.Serializer[Any]):
     tolerance = serializers.FloatField(required=False, default=0.0, min_value=0, max_value=1, help_text="Fall of a mean that is accepted.")  # fmt: skip
     minima = serializers.DictField(child=serializers.FloatField(min_value=0, max_value=1), required=False, default=dict, help_text="Score to its least mean.")  # fmt: skip
     most_failed_rows = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=_BIGINT, help_text="Rows that may pass in the baseline and fail now.")  # fmt: skip
+    must_pass = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=1_000, help_text="Rows (`row_ref`) that must pass whatever the means are.")  # fmt: skip
     bar = serializers.FloatField(required=False, default=BAR, min_value=0, max_value=1, help_text="Least lower end of a judge's kappa with people.")  # fmt: skip
 
 
@@ -70,7 +73,7 @@ class ArmOutput(serializers.ModelSerializer[Arm]):
 
     class Meta:
         model = Arm
-        fields = ("id", "experiment", "position", "name", "target")
+        fields = ("id", "experiment", "position", "name", "target", "stopped_at", "stop_reason")
 
 
 class ExperimentOutput(serializers.ModelSerializer[Experiment]):
@@ -84,8 +87,8 @@ class ExperimentOutput(serializers.ModelSerializer[Experiment]):
     class Meta:
         model = Experiment
         fields = (
-            "id", "name", "dataset", "version", "split", "state", "reason", "repeats", "concurrency", "budget_usd",
-            "scorers", "corpus", "arms", "trial_total", "ended_total", "failed_total", "created_at", "finished_at",
+            "id", "name", "dataset", "version", "split", "state", "reason", "repeats", "judge_repeats",
+            "stops_dominated", "concurrency", "budget_usd", "spent_usd", "scorers", "corpus", "arms", "trial_total", "ended_total", "failed_total", "created_at", "finished_at",
         )  # fmt: skip
 
 
@@ -228,3 +231,67 @@ class PairSummaryOutput(serializers.Serializer[Any]):
     flip_rate = serializers.FloatField()
     authors = serializers.ListField(child=serializers.CharField())
     problem = serializers.CharField(help_text="Why there are no strengths; empty when there are.")
+
+
+class FrontPointOutput(serializers.Serializer[Any]):
+    """An arm by quality and cost."""
+
+    arm = serializers.IntegerField(source="arm.pk")
+    quality = serializers.FloatField(allow_null=True, help_text="Weighted mean of its scores; null without any.")  # fmt: skip
+    cost_usd = serializers.FloatField(allow_null=True, help_text="Mean of an answer; null where no price is known.")  # fmt: skip
+    is_on_front = serializers.BooleanField(help_text="No arm answers better at no higher cost.")
+    is_stopped = serializers.BooleanField(help_text="It was stopped early: fewer rows.")
+
+
+class VarianceOutput(serializers.Serializer[Any]):
+    """Variance components, in squared units of the score; null where nothing was repeated."""
+
+    rows = serializers.FloatField(allow_null=True)
+    generator = serializers.FloatField(allow_null=True, help_text="Between answers to one row.")
+    judge = serializers.FloatField(allow_null=True, help_text="Between judgements of one answer.")
+    judge_share = serializers.FloatField(allow_null=True, help_text="The judge's part of what varies within rows.")  # fmt: skip
+
+
+class FlakyRowOutput(serializers.Serializer[Any]):
+    """A row that passes in some repeats and fails in others."""
+
+    row = serializers.IntegerField()
+    values = serializers.ListField(child=serializers.FloatField(), help_text="Of each repeat.")
+    passes = serializers.IntegerField()
+    spread = serializers.FloatField()
+    judge_spread = serializers.FloatField(help_text="How far judgements of one answer lay apart.")
+
+
+class RepeatsOutput(serializers.Serializer[Any]):
+    """An arm by its repeats."""
+
+    score = serializers.CharField()
+    names = serializers.ListField(child=serializers.CharField())
+    rows = serializers.IntegerField(help_text="Scored in every repeat.")
+    repeats = serializers.IntegerField()
+    means = serializers.ListField(child=serializers.FloatField(), help_text="Of each repeat.")
+    deviation = serializers.FloatField(allow_null=True, help_text="Standard deviation of the means.")  # fmt: skip
+    variance = VarianceOutput()
+    pass_all = serializers.FloatField(allow_null=True, help_text="Share of rows that pass in every repeat (pass^k).")  # fmt: skip
+    flaky_count = serializers.IntegerField()
+    flaky = FlakyRowOutput(many=True, help_text="The widest spread first, at most 100.")
+
+
+class FindingOutput(serializers.Serializer[Any]):
+    """One score of a judge over the gold answers."""
+
+    name = serializers.CharField()
+    n = serializers.IntegerField()
+    kappa = EstimateOutput(allow_null=True, help_text="Quadratic kappa with the gold levels.")
+    change = EstimateOutput(allow_null=True, help_text="Of its mean level since the first check; null for the first one.")  # fmt: skip
+    is_drifted = serializers.BooleanField()
+
+
+class JudgeCheckOutput(serializers.Serializer[Any]):
+    """A judge on the gold answers of its rubric."""
+
+    author = serializers.CharField()
+    rubric_version = serializers.IntegerField(source="rubric_version_id")
+    is_drifted = serializers.BooleanField()
+    findings = FindingOutput(many=True)
+    at = serializers.DateTimeField()

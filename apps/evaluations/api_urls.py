@@ -11,8 +11,17 @@ urlpatterns = [
     path("experiments/<int:pk>", api.ExperimentView.as_view(), name="experiments-detail"),
     path("experiments/<int:pk>/trials", api.TrialsView.as_view(), name="experiment-trials"),
     path("experiments/<int:pk>/pairs", api.PairsView.as_view(), name="experiment-pairs"),
+    path("experiments/<int:pk>/front", api.FrontView.as_view(), name="experiment-front"),
+    path(
+        "experiments/<int:pk>/judge-checks",
+        api.JudgeChecksView.as_view(),
+        name="experiment-judge-checks",
+    ),
+    path("arms/<int:pk>/repeats", api.RepeatsView.as_view(), name="arms-repeats"),
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
     path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),
+    path("arms/<int:pk>/gate/sarif", api.GateSarifView.as_view(), name="arms-gate-sarif"),
+    path("arms/<int:pk>/gate/junit", api.GateJunitView.as_view(), name="arms-gate-junit"),
     path("arms/<int:pk>/baseline", api.BaselineView.as_view(), name="arms-baseline"),
     path("annotation-queues", annotation_api.QueuesView.as_view(), name="annotation-queues-list"),
     path(

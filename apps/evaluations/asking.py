@@ -28,6 +28,7 @@ class CachedAsk:
         spent_usd: what the requests of this object cost, as far as prices are known.
         attribution: facts for the bill.
         payer: see ``completion_run``.
+        salt: tells apart what is asked anew on purpose; "" shares what anybody has asked.
         asked, cached: requests, and those of them that had been answered before.
     """
 
@@ -37,6 +38,7 @@ class CachedAsk:
     check: Callable[[], None] | None = None
     attribution: Mapping[str, Any] | None = None
     payer: Payer | None = None
+    salt: str = ""
     spent_usd: float = 0.0
     asked: int = 0
     cached: int = 0
@@ -44,7 +46,7 @@ class CachedAsk:
     def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> Answer:
         """Ask, or read what was answered. Raises CompletionFailed for what may pass by itself, and for want of money."""
         self.asked += 1
-        key = _key(self.model, system, prompt, form)
+        key = _key(self.model, system, prompt, form, self.salt)
         known = ScoreCache.objects.filter(tenant=self.tenant, key=key).values_list("value").first()
         if known is not None:
             self.cached += 1
@@ -84,6 +86,7 @@ class CachedAsk:
         return Answer(got.value)
 
 
-def _key(model: str, system: str, prompt: str, form: Mapping[str, Any]) -> str:
-    parts = json.dumps([model, system, form, prompt], sort_keys=True, ensure_ascii=False)
+def _key(model: str, system: str, prompt: str, form: Mapping[str, Any], salt: str) -> str:
+    asked = [model, system, form, prompt, *([salt] if salt else [])]
+    parts = json.dumps(asked, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(parts.encode()).hexdigest()

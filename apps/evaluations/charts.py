@@ -1,4 +1,4 @@
-"""The two charts of a comparison as plain geometry: dumbbells with intervals, and rows by their change."""
+"""The charts of comparisons as plain geometry: dumbbells with intervals, rows by their change, arms by quality and cost."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.evaluations.comparison import Criterion, label
+from apps.evaluations.dominance import FrontPoint
 
 _ROW, _TOP = 32, 22
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _BIN_LABELS = ("−0.4", "", "−0.2", "", "0", "", "+0.2", "", "+0.4")
 _BAR, _BASE, _TALLEST = 42, 178.0, 150.0
+_FRONT_LEFT, _FRONT_RIGHT, _FRONT_HIGH, _FRONT_LOW = 40, 548, 18, 206
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,77 @@ def histogram(counts: Sequence[int]) -> list[Bin]:
             Bin(6 + _BAR * place, round(_BASE - height, 1), height, count, _BIN_LABELS[place], kind)
         )
     return bins
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """An arm on the chart of the front; ``number`` is its place in the list beside it."""
+
+    x: float
+    y: float
+    number: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Arms by cost (to the right) and quality (upwards); ``line`` joins those that none beats, as points of a polyline."""
+
+    columns: Sequence[Mark]
+    lines: Sequence[Mark]
+    spots: Sequence[Spot]
+    line: str
+
+
+def front_chart(points: Sequence[FrontPoint]) -> Front | None:
+    """Return the chart of the arms whose quality and cost are known; None with fewer than two."""
+    known = [
+        (n, p, p.quality, p.cost_usd)
+        for n, p in enumerate(points, 1)
+        if p.quality is not None and p.cost_usd is not None
+    ]
+    if len(known) < 2:
+        return None
+    low, high = min(q for _, _, q, _ in known), max(q for _, _, q, _ in known)
+    step = next((s for s in _STEPS if (high - low) / s <= 4), 0.25)
+    first = math.floor(low / step + 1e-9) * step
+    last = max(math.ceil(high / step - 1e-9) * step, first + step)
+    dearest = max(c for _, _, _, c in known)
+    most = dearest * 1.08 or 1.0
+
+    def x(cost: float) -> float:
+        return round(_FRONT_LEFT + (_FRONT_RIGHT - _FRONT_LEFT) * cost / most, 1)
+
+    def y(quality: float) -> float:
+        return round(_FRONT_LOW - (_FRONT_LOW - _FRONT_HIGH) * (quality - first) / (last - first), 1)  # fmt: skip
+
+    spots = [
+        Spot(x(c), y(q), n, "stopped" if p.is_stopped else "on" if p.is_on_front else "off")
+        for n, p, q, c in known
+    ]
+    front = sorted((x(c), y(q)) for _, p, q, c in known if p.is_on_front and not p.is_stopped)
+    count = round((last - first) / step)
+    return Front(
+        columns=[Mark(x(dearest * n / 4), dollars(dearest * n / 4)) for n in range(5 if dearest else 1)],
+        lines=[Mark(y(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)],
+        spots=spots,
+        line=" ".join(f"{a},{b}" for a, b in front) if len(front) > 1 else "",
+    )  # fmt: skip
+
+
+def front_told(points: Sequence[FrontPoint]) -> str:
+    """Return the chart in words, for who cannot see it."""
+    best = [
+        f"{p.arm.name} with {p.quality:.2f} at {dollars(p.cost_usd)}"
+        for p in points
+        if p.is_on_front and p.quality is not None and p.cost_usd is not None
+    ]
+    return f"Quality by cost of an answer. No arm beats {'; '.join(best)}."
+
+
+def dollars(usd: float) -> str:
+    """Return a small amount of money with as many digits as it needs."""
+    return "$0" if not usd else f"${usd:.2g}" if usd < 1 else f"${usd:.2f}"
 
 
 def signed(value: float) -> str:

@@ -15,7 +15,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.datasets.models import RowContent
 from apps.evaluations import charts, selectors
 from apps.evaluations.comparison import PASS, Comparison, arms_compare, label, verdict
 from apps.evaluations.differences import word_diff
@@ -101,7 +100,7 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
     charted = ([c for c in criteria if c.name != "overall"] or criteria)[:CHARTED]
     is_best = request.GET.get("order") == "best"
     rows = found.rows[: -ROWS - 1 : -1] if is_best else found.rows[:ROWS]
-    questions = _questions(a, [row.row for row in rows])
+    questions = selectors.arm_questions(actor=request.actor, arm=a, rows=[row.row for row in rows])
     chosen = request.GET.get("row", "")
     place = next((n for n, row in enumerate(rows) if str(row.row) == chosen), 0)
     return {
@@ -129,17 +128,6 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
         "can_promote": request.actor.can("evaluation.write"),
     }  # fmt: skip
-
-
-def _questions(arm: Arm, rows: list[int]) -> dict[int, str]:
-    trials = Trial.objects.filter(tenant_id=arm.tenant_id, arm=arm, row_ref__in=rows, repeat=0)
-    contents = dict(trials.values_list("row_ref", "content_id"))
-    texts = dict(
-        RowContent.objects.filter(tenant_id=arm.tenant_id, pk__in=contents.values()).values_list(
-            "pk", "data__question"
-        )
-    )
-    return {row: texts.get(content, "") for row, content in contents.items()}
 
 
 def _opened(

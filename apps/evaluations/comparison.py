@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -138,7 +138,7 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     """
     names = [n for n in a.names if n in b.values]
     values_a, values_b = {n: a.values[n] for n in names}, {n: b.values[n] for n in names}
-    parts = [n for n in names if n in _WEIGHTS] or names
+    parts = overall_parts(names)
     values_a[OVERALL] = _overall(a, parts)
     values_b[OVERALL] = _overall(b, parts)
     wanted = [OVERALL, *[n for n in names if len(names) > 1]]
@@ -202,6 +202,22 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
         solved_cost=_solved_cost(a, b, rows[chosen], pass_a, pass_b),
         notes=_notes(criteria, a, b),
     )
+
+
+def overall_parts(names: Sequence[str]) -> list[str]:
+    """Return the scores that the overall score is made of: the rubric's where there are any, else all."""
+    return [n for n in names if n in _WEIGHTS] or list(names)
+
+
+def weighted_mean(values: Mapping[str, float]) -> float:
+    """Return the overall score of one answer's scores, which are all of its parts."""
+    weights = {name: _WEIGHTS.get(name, 1.0) for name in values}
+    return sum(weights[name] * value for name, value in values.items()) / sum(weights.values())
+
+
+def overall_series(scores: ArmScores) -> Series:
+    """Return an arm's overall score per row."""
+    return _overall(scores, overall_parts(scores.names))
 
 
 def verdict(found: Comparison) -> tuple[str, str]:

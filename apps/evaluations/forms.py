@@ -15,6 +15,7 @@ from apps.datasets.models import DatasetVersion
 from apps.evaluations.judging import LEXICAL
 from apps.evaluations.pairs import PAIRWISE
 from apps.evaluations.services import ArmSpec
+from apps.evaluations.services.experiments import MAX_JUDGE_REPEATS
 from apps.evaluations.targets import arms_expand
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -34,6 +35,7 @@ _SCORERS = [
 ]
 _JUDGED = ("rubric", "faithfulness", PAIRWISE)
 _MOST_PROMPTS = 6
+_LEGS = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
 
 
 class ExperimentForm(forms.Form):
@@ -80,7 +82,7 @@ class ExperimentForm(forms.Form):
         label="Ways of searching",
         required=False,
         choices=[("hybrid", "Hybrid"), ("vector", "Dense"), ("lexical", "Keywords")],
-        help_text="Of search alone; one arm each.",
+        help_text="Of search, and of the searches of assistants and chats; one arm each. None chosen: hybrid.",
     )
     k = forms.CharField(
         label="Passages",
@@ -103,6 +105,19 @@ class ExperimentForm(forms.Form):
         help_text="Several are a jury: the median counts, and disputes are marked. Counting words is a hint, no verdict.",
     )
     repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    judge_repeats = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_JUDGE_REPEATS,
+        initial=1,
+        label="Judgements of each answer",
+        help_text="More than one shows how far the judge itself varies. The mean counts.",
+    )
+    stops_dominated = forms.BooleanField(
+        required=False,
+        label="Stop arms that are beaten",
+        help_text="An arm is asked no further once another one is shown to answer better at no higher cost.",
+    )
     budget_usd = forms.DecimalField(
         label="Budget in US dollars", required=False, min_value=0, decimal_places=2, max_digits=9
     )
@@ -156,11 +171,11 @@ class ExperimentForm(forms.Form):
         base: dict[str, Any] = {"kind": data["kind"]}
         sweep: dict[str, list[Any]] = {}
         collections = [int(pk) for pk in data["collections"]]
+        searches = [_LEGS[name] for name in data["searches"]]
         if data["kind"] == "retriever":
             base["collections"] = collections
-            legs = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
             sweep = {
-                "legs": [legs[s] for s in data["searches"] or ["hybrid"]],
+                "legs": searches or [list(LEGS)],
                 "k": data["k"] or [10],
             }
         elif data["kind"] == "model":
@@ -169,7 +184,11 @@ class ExperimentForm(forms.Form):
             base["version"] = int(data["assistant"]) if data["assistant"] else None
             base["collections"] = collections or None
             sweep = _chosen(
-                model=data["models"], mode=data["modes"], prompt=data["prompts"], k=data["k"]
+                model=data["models"],
+                mode=data["modes"],
+                prompt=data["prompts"],
+                legs=searches,
+                k=data["k"],
             )
         return [
             ArmSpec(target.model_dump(mode="json"), name)

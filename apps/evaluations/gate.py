@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-from xml.etree.ElementTree import Element, SubElement, tostring
 
 from apps.evaluations.comparison import OVERALL, PASS, Comparison, arms_compare
 from apps.evaluations.models import Arm, Baseline, ExperimentState
@@ -72,27 +71,6 @@ class GateResult:
         """Return it as JSON values."""
         return asdict(self)
 
-    def to_junit(self) -> bytes:
-        """Return it as JUnit XML: a test case per check; advisory ones are skipped, and say why."""
-        suite = Element(
-            "testsuite",
-            name="eval_gate",
-            tests=str(max(1, len(self.checks))),
-            failures=str(sum(c.verdict == "failed" for c in self.checks)),
-            errors=str(int(self.code == NOT_COMPARABLE)),
-            skipped=str(sum(c.verdict == "advisory" for c in self.checks)),
-        )
-        for check in self.checks:
-            case = SubElement(suite, "testcase", classname="evaluations", name=check.name)
-            if check.verdict == "failed":
-                SubElement(case, "failure", message=check.message)
-            elif check.verdict == "advisory":
-                SubElement(case, "skipped", message=check.message)
-        if self.code == NOT_COMPARABLE:
-            case = SubElement(suite, "testcase", classname="evaluations", name="comparable")
-            SubElement(case, "error", message=self.reason)
-        return bytes(tostring(suite, encoding="utf-8", xml_declaration=True))
-
 
 def gate_run(
     *,
@@ -102,6 +80,7 @@ def gate_run(
     tolerance: float = 0.0,
     minima: Mapping[str, float] | None = None,
     most_failed_rows: int | None = None,
+    must_pass: Sequence[int] = (),
     bar: float = BAR,
 ) -> GateResult:
     """Decide about an arm.
@@ -111,6 +90,7 @@ def gate_run(
         tolerance: fall of a mean (0 to 1) that is accepted.
         minima: score -> least mean, whatever the baseline has.
         most_failed_rows: how many rows may pass in the baseline and fail now; None: any number.
+        must_pass: rows (by ``row_ref``) that must pass whatever the means are; one that was not scored has not passed.
         bar: least lower end of a judge's kappa with people.
 
     Returns:
@@ -123,6 +103,12 @@ def gate_run(
     if known is None:
         return _undecided(
             arm, None, f"There is no baseline “{baseline}” for this dataset. Set one first."
+        )
+    if cut := next((one for one in (known.arm, arm) if one.stopped_at), None):
+        return _undecided(
+            arm,
+            known,
+            f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone.",
         )
     if problem := _other_ground(actor, known, arm):
         return _undecided(arm, known, problem)
@@ -140,6 +126,8 @@ def gate_run(
     failed_rows = [r.row for r in found.rows if r.a >= PASS > r.b]
     if most_failed_rows is not None:
         checks.append(_rows_check(found, trusted, after, failed_rows, most_failed_rows))
+    if must_pass:
+        checks.append(_must_pass(found, trusted, must_pass))
     failed = [c.name for c in checks if c.verdict == "failed"]
     reason = f"Failed: {', '.join(failed)}." if failed else "Nothing that may decide has fallen."
     return GateResult(
@@ -232,6 +220,17 @@ def _rows_check(
     if found.leading.is_judged and found.leading.name not in trusted:
         verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
     return Check("rows", verdict, message)
+
+
+def _must_pass(found: Comparison, trusted: set[str], rows: Sequence[int]) -> Check:
+    passed = {r.row for r in found.rows if r.b >= PASS}
+    missed = sorted(set(rows) - passed)
+    named = ", ".join(map(str, missed[:_MOST_ROWS]))
+    message = f"Rows that must pass and do not: {named}." if missed else "Every row that must pass does."  # fmt: skip
+    verdict: Verdict = "failed" if missed else "passed"
+    if found.leading.is_judged and found.leading.name not in trusted:
+        verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
+    return Check("must pass", verdict, message)
 
 
 def _noise(scores: ArmScores, name: str) -> float:

@@ -11,7 +11,7 @@ from apps.datasets.rubric import SIX, Criterion, Rubric
 from apps.evaluations.asking import CachedAsk
 from apps.evaluations.models import Arm, RubricVersion
 from apps.evaluations.scorers.base import Scorer
-from apps.evaluations.scorers.judges import Faithfulness, Jury, RubricJudge
+from apps.evaluations.scorers.judges import Faithfulness, Jury, Repeated, RubricJudge
 from apps.evaluations.scorers.lexical import LexicalFaithfulness, LexicalRubric
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
@@ -77,22 +77,29 @@ def scorers_make(
     check: Callable[[], None] | None = None,
     attribution: Mapping[str, Any] | None = None,
     payer: Payer | None = None,
+    repeats: int = 1,
+    salt: str = "",
 ) -> tuple[list[tuple[Scorer, RubricVersion | None]], list[CachedAsk]]:
     """Return the scorers with the rubric each of them uses, and those who ask for them (they know what it cost).
 
     Args:
         specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them. Those that compare answers are left out.
         payer: see ``completion_run``.
+        repeats: how often a model judges each answer. salt: see ``CachedAsk``.
 
     Raises:
         Invalid: a kind or option is unknown. Missing: a rubric is gone.
     """
-    asks: dict[str, CachedAsk] = {}
+    asks: dict[tuple[str, int], CachedAsk] = {}
 
-    def ask(model: str) -> CachedAsk:
-        if model not in asks:
-            asks[model] = CachedAsk(tenant, actor, model, check, attribution, payer)
-        return asks[model]
+    def ask(model: str, time: int) -> CachedAsk:
+        if (model, time) not in asks:
+            # The first judgement is shared with every experiment that asks the same once.
+            own = salt if time == 0 else f"{salt}#{time}"
+            asks[model, time] = CachedAsk(
+                tenant, actor, model, check, attribution, payer, salt=own
+            )
+        return asks[model, time]
 
     made: list[tuple[Scorer, RubricVersion | None]] = []
     for spec in specs:
@@ -104,21 +111,29 @@ def scorers_make(
             continue
         chosen = judge_options(kind, options)
         version: RubricVersion | None = None
-        judges: list[Scorer] = []
+        rubric: Rubric | None = None
         if kind == "rubric":
             version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
             rubric = rubric_value(version)
-            judges = [
-                LexicalRubric(rubric) if is_lexical(m) else RubricJudge(rubric, ask(m))
-                for m in chosen.models
-            ]
-        else:
-            judges = [
-                LexicalFaithfulness() if is_lexical(m) else Faithfulness(ask(m))
-                for m in chosen.models
-            ]
-        made.append((judges[0] if len(judges) == 1 else Jury(tuple(judges)), version))
+        times = 1 if all(is_lexical(m) for m in chosen.models) else repeats
+        juries = tuple(
+            _jury([_judge(rubric, m, ask, time) for m in chosen.models]) for time in range(times)
+        )
+        made.append((juries[0] if times == 1 else Repeated(juries), version))
     return made, list(asks.values())
+
+
+def _judge(
+    rubric: Rubric | None, model: str, ask: Callable[[str, int], CachedAsk], time: int
+) -> Scorer:
+    """Return one judge, by a rubric or of claims."""
+    if is_lexical(model):
+        return LexicalFaithfulness() if rubric is None else LexicalRubric(rubric)
+    return Faithfulness(ask(model, time)) if rubric is None else RubricJudge(rubric, ask(model, time))  # fmt: skip
+
+
+def _jury(judges: Sequence[Scorer]) -> Scorer:
+    return judges[0] if len(judges) == 1 else Jury(tuple(judges))
 
 
 def is_lexical(model: str) -> bool:

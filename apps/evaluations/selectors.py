@@ -9,6 +9,7 @@ from typing import cast
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
+from apps.datasets.models import RowContent
 from apps.evaluations.models import (
     TRIAL_ENDED,
     Arm,
@@ -148,6 +149,19 @@ def arm_scores_counted(arm: Arm) -> ArmScores:
     found.latency_ms = Series.of((row, ms) for row, ms, _ in figures if ms is not None)
     found.cost_usd = Series.of((row, float(usd)) for row, _, usd in figures if usd is not None)
     return found
+
+
+def arm_questions(*, actor: Actor, arm: Arm, rows: Sequence[int]) -> dict[int, str]:
+    """Return the questions of some rows (by ``row_ref``) that an arm was asked."""
+    actor.require("evaluation.read")
+    trials = Trial.objects.visible_to(actor).filter(arm=arm, row_ref__in=rows, repeat=0)
+    contents = dict(trials.values_list("row_ref", "content_id"))
+    texts = dict(
+        RowContent.objects.filter(tenant_id=arm.tenant_id, pk__in=contents.values()).values_list(
+            "pk", "data__question"
+        )
+    )
+    return {row: texts.get(content, "") for row, content in contents.items()}
 
 
 def arm_label_coverage(*, actor: Actor, arm: Arm) -> float | None:

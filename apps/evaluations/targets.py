@@ -16,6 +16,7 @@ from apps.collections.search import LEGS, MAX_K
 from basics.errors import Invalid
 
 MAX_ARMS = 24
+MAX_NEIGHBOURS = 5
 _LEGS_TOLD = {
     ("vector",): "Dense search",
     ("lexical",): "Keyword search",
@@ -63,6 +64,8 @@ class AssistantTarget(_Target):
         collections: instead of the version's own; None keeps them, or takes all.
         prompt, mode: instead of the version's own; None keeps them.
         k: passages of each search; None leaves it to the version.
+        legs: ways of searching, as of a retriever; None for all.
+        neighbours: passages shown before and after each that was found; None leaves it to the version.
     """
 
     kind: Literal["assistant"] = "assistant"
@@ -72,6 +75,8 @@ class AssistantTarget(_Target):
     prompt: str | None = Field(None, max_length=20_000)
     mode: Literal["quick", "planned", "tools", "code"] | None = None
     k: int | None = Field(None, ge=1, le=MAX_K)
+    legs: tuple[Literal["vector", "lexical", "exact"], ...] | None = Field(None, min_length=1)
+    neighbours: int | None = Field(None, ge=0, le=MAX_NEIGHBOURS)
 
 
 class ReferenceTarget(_Target):
@@ -98,7 +103,7 @@ def target_read(values: Mapping[str, Any]) -> Target:
 def target_told(target: Target) -> str:
     """Return a target's settings in a few words, for lists."""
     if isinstance(target, RetrieverTarget):
-        return f"{_LEGS_TOLD.get(target.legs, ' and '.join(target.legs))}, k {target.k}"
+        return f"{_legs_told(target.legs)}, k {target.k}"
     if isinstance(target, ModelTarget):
         told = f"{target.model}, {'with' if target.with_sources else 'without'} sources"
         return f"{told}, own instructions" if target.system else told
@@ -109,6 +114,9 @@ def target_told(target: Target) -> str:
     parts += [f"mode {target.mode}"] if target.mode else []
     parts += ["another prompt"] if target.prompt is not None else []
     parts += [f"k {target.k}"] if target.k else []
+    parts += [_legs_told(target.legs).lower()] if target.legs else []
+    if target.neighbours is not None:
+        parts.append(f"{target.neighbours} neighbour{'' if target.neighbours == 1 else 's'}")
     return ", ".join(parts)
 
 
@@ -139,6 +147,10 @@ def arms_expand(
         target = target_read({**base, **chosen})
         arms.append((told or target_told(target), target))
     return arms
+
+
+def _legs_told(legs: tuple[str, ...]) -> str:
+    return _LEGS_TOLD.get(legs, " and ".join(legs))
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:

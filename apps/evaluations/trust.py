@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from django.db.models import Q
@@ -13,6 +13,7 @@ from apps.datasets.rubric import LEVELS
 from apps.evaluations.models import (
     Arm,
     AssignmentState,
+    JudgeCheck,
     RubricVersion,
     Score,
     ScoreAuthor,
@@ -63,6 +64,7 @@ class Agreement:
         percent: share of equal levels, which alone misleads where nearly all are equal.
         people: how far people agree with each other.
         pairs: (judge's level, people's median level) of each answer.
+        has_drifted: before the arm's experiment it graded gold answers otherwise than before; then it may not gate.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Agreement:
     percent: float | None
     people: People
     pairs: Sequence[tuple[float, float]] = field(default_factory=tuple, repr=False)
+    has_drifted: bool = False
 
     @property
     def human_human(self) -> Estimate | None:
@@ -80,10 +83,14 @@ class Agreement:
 
     def is_trusted(self, bar: float = BAR) -> bool:
         """Return whether the score may gate: enough answers, and the interval's lower end at the bar."""
-        return self.n >= LEAST and self.judge_human is not None and self.judge_human.low >= bar
+        if self.has_drifted or self.n < LEAST or self.judge_human is None:
+            return False
+        return self.judge_human.low >= bar
 
     def told(self, bar: float = BAR) -> str:
         """Return in a sentence whether the score may gate, and why not."""
+        if self.has_drifted:
+            return "It graded the gold answers otherwise than before, so what people agreed with is another judge."
         if self.n < LEAST:
             return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
         if self.judge_human is None:
@@ -138,9 +145,12 @@ def arm_agreements(*, actor: Actor, arm: Arm) -> dict[str, list[Agreement]]:
         for version in versions
         for one in agreement_list(actor=actor, version=version)
     }
+    checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
+    drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     found: dict[str, list[Agreement]] = {}
     for name, author, _ in sorted(used, key=lambda one: one[:2]):
         one = known.get((name, author)) or _agreement(name, author, {}, {}, _people({}))
+        one = replace(one, has_drifted=author in drifted)
         found.setdefault(name, []).append(one)
     return found
 

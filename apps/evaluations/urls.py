@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import annotation_views, compare_views, sampling_views, trust_views, views
+from apps.evaluations import (
+    annotation_views,
+    compare_views,
+    repeats_views,
+    sampling_views,
+    trust_views,
+    views,
+)
 
 app_name = "evaluations"
 urlpatterns = [
@@ -12,6 +19,7 @@ urlpatterns = [
     path("new/", views.experiment_new, name="create"),
     path("compare/", compare_views.compare, name="compare"),
     path("promote/", compare_views.promote, name="promote"),
+    path("arms/<int:pk>/repeats/", repeats_views.repeats, name="repeats"),
     path("annotation/", annotation_views.queues, name="queues"),
     path("annotation/new/", annotation_views.queue_new, name="queue-create"),
     path("annotation/<int:pk>/", annotation_views.queue, name="queue"),

@@ -14,12 +14,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import dataset_list
 from apps.evaluations import selectors, services
+from apps.evaluations.charts import front_chart, front_told
 from apps.evaluations.comparison import label
+from apps.evaluations.dominance import front_of
+from apps.evaluations.drift import check_list
 from apps.evaluations.forms import ExperimentForm
 from apps.evaluations.judging import judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.pairs import pairs_summary
-from apps.evaluations.services.trials import spent_usd
 from apps.evaluations.targets import target_read, target_told
 from basics.errors import DomainError, Invalid, Missing
 from web.forms import add_refusal
@@ -65,6 +67,8 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 arms=form.arms(),
                 scorers=form.scorer_specs(),
                 repeats=data["repeats"],
+                judge_repeats=data["judge_repeats"] or 1,
+                stops_dominated=data["stops_dominated"],
                 budget_usd=data["budget_usd"] or None,
             )
         except (Invalid, Missing) as error:
@@ -82,15 +86,22 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     """Show an experiment: how far it is, its arms with their means, and what failed."""
     row: Any = selectors.experiment_get(actor=request.actor, pk=pk)
     arms = selectors.arms_summary(actor=request.actor, experiment=row)
+    points = front_of(arms)
     names = [label(name) for name, _ in arms[0].scores] if arms else []
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
     context = {
         "experiment": row,
-        "arms": [(arm, target_told(target_read(arm.arm.target))) for arm in arms],
+        "arms": [
+            (arm, target_told(target_read(arm.arm.target)), point)
+            for arm, point in zip(arms, points, strict=True)
+        ],
+        "front": front_chart(points),
+        "front_told": front_told(points),
+        "is_repeated": row.repeats > 1 or row.judge_repeats > 1,
         "names": names,
-        "spent": spent_usd(row),
         "judged": selectors.judge_use(actor=request.actor, experiment=row),
         "pairs": pairs_summary(actor=request.actor, experiment=row),
+        "checks": check_list(actor=request.actor, experiment=row),
         "kin": judges_of_kin(row.scorers, [arm.arm for arm in arms]),
         "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],
         "baseline": selectors.baseline_get(actor=request.actor, dataset_id=row.dataset_id),

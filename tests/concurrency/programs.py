@@ -21,17 +21,17 @@ def install() -> None:
     """Give runs of that model programs instead of tools; without the environment variable do nothing."""
     if FOLDER not in os.environ:
         return
-    from apps.conversations import tasks
+    from apps.conversations import answering
 
     name = "run_execute"  # imported by the module under test; what it calls is looked up there
-    execute = getattr(tasks, name)
+    execute = getattr(answering, name)
 
     async def with_programs(ctx: Any, run: Any, *, toolset: Any, **rest: Any) -> Any:
         if run.model.endswith(MODEL):
             toolset = code_mode_for(run, [write_note, pay_bill, pay_invoice]).toolset()
         return await execute(ctx, run, toolset=toolset, **rest)
 
-    setattr(tasks, name, with_programs)
+    setattr(answering, name, with_programs)
 
 
 @tool(side_effects=True)

@@ -13,6 +13,7 @@ from apps.evaluations import annotation_selectors as reads
 from apps.evaluations import services
 from apps.evaluations.comparison import arms_compare
 from apps.evaluations.gate import advisory_names, gate_run
+from apps.evaluations.gate_reports import to_junit
 from apps.evaluations.models import (
     AnnotationItem,
     AnnotationQueue,
@@ -114,7 +115,7 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
             advisory = advisory_names(actor=cast.actor("member"), arm=a, found=found)
         by_name = {c.name: c for c in result.checks}
         assert {n for n, c in by_name.items() if c.verdict == "advisory"} == advisory
-        assert result.to_junit().decode().count("Advisory: this judge") == len(advisory)
+        assert to_junit(result).decode().count("Advisory: this judge") == len(advisory)
         return {n: c.verdict for n, c in by_name.items()}
 
     with tenant_scope(cast.tenant.pk):

@@ -10,6 +10,7 @@ from django.core.management import call_command
 
 from apps.datasets.record import Record
 from apps.evaluations.gate import FAILED, NOT_COMPARABLE, PASSED, gate_run
+from apps.evaluations.gate_reports import to_sarif
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.services import baseline_set, rubric_seed
 from apps.evaluations.trust import agreement_list
@@ -76,6 +77,59 @@ def test_a_fall_fails_and_the_same_passes(cast, version):
     assert {c.name for c in result.checks if c.verdict == "failed"} == {"token_f1", "rows"}
     assert len(result.failed_rows) == ROWS
     assert decide(cast, measured(cast, version, bad), tolerance=0.5).code == PASSED
+
+
+def test_a_row_that_must_pass_fails_the_gate_alone(cast, version):
+    promote(cast, measured(cast, version, good))
+    arm = measured(cast, version, lambda row, repeat: 0.5 if row == 7 else good(row, repeat))
+    with tenant_scope(cast.tenant.pk):
+        rows = dict(Trial.objects.filter(arm=arm).values_list("position", "row_ref"))
+    assert decide(cast, arm).code == PASSED
+    assert decide(cast, arm, must_pass=[rows[6]]).code == PASSED
+    for missed in (rows[7], max(rows.values()) + 1):
+        result = decide(cast, arm, must_pass=[rows[6], missed])
+        assert (result.code, result.reason) == (FAILED, "Failed: must pass.")
+        assert str(missed) in result.checks[-1].message
+
+
+def test_sarif_tells_every_check_and_every_row_that_fell(cast, version):
+    promote(cast, measured(cast, version, good))
+    result = decide(cast, measured(cast, version, bad), minima={"token_f1": 0.1})
+    log = to_sarif(result, at="prompts/chat.md")
+    (run,) = log["runs"]
+    assert (log["version"], run["invocations"][0]["exitCode"]) == ("2.1.0", FAILED)
+    known = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {one["ruleId"] for one in run["results"]} == known
+    assert len(known) == len(run["tool"]["driver"]["rules"])
+    told = [(one["ruleId"], one["kind"], one["level"]) for one in run["results"]]
+    assert told[:2] == [("token_f1", "fail", "error"), ("token_f1 at least 0.1", "pass", "none")]
+    assert told[2:] == [("row-fell", "fail", "warning")] * ROWS
+    prints = [json.dumps(one["partialFingerprints"]) for one in run["results"]]
+    assert len(set(prints)) == len(prints)
+    for one in run["results"]:
+        (place,) = one["locations"]
+        assert place["physicalLocation"]["artifactLocation"] == {"uri": "prompts/chat.md"}
+    assert json.loads(json.dumps(log, allow_nan=False)) == log
+
+
+def test_sarif_has_advice_as_review_and_no_comparison_as_a_failed_invocation(cast, version):
+    arm = measured(cast, version, bad, **JUDGE)
+    (run,) = to_sarif(decide(cast, arm))["runs"]
+    (invocation,) = run["invocations"]
+    assert (invocation["executionSuccessful"], run["results"]) == (False, [])
+    assert "no baseline" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    promote(cast, measured(cast, version, good, **JUDGE))
+    (run,) = to_sarif(decide(cast, arm))["runs"]
+    assert {(one["kind"], one["level"]) for one in run["results"][:1]} == {("review", "none")}
+
+
+def test_an_arm_that_was_stopped_early_is_neither_gated_nor_a_baseline(cast, version):
+    promote(cast, measured(cast, version, good))
+    arm = measured(cast, version, good)
+    arm.stopped_at = arm.experiment.created_at
+    assert decide(cast, arm).code == NOT_COMPARABLE
+    with pytest.raises(Conflict):
+        promote(cast, arm)
 
 
 def test_the_noise_of_repeats_is_no_fall(cast, version):
@@ -175,10 +229,12 @@ def test_the_command_writes_reports_and_exits_by_the_decision(cast, version, tmp
         call_command(
             "eval_gate", tenant=cast.tenant.slug, experiment=arm.experiment_id, stdout=out,
             junit=tmp_path / "gate.xml", json=tmp_path / "gate.json", min=["token_f1=0.8"],
+            sarif=tmp_path / "gate.sarif",
         )  # fmt: skip
     assert ended.value.code == 1
     assert 'failures="2"' in (tmp_path / "gate.xml").read_text()
     assert json.loads((tmp_path / "gate.json").read_text())["code"] == 1
+    assert json.loads((tmp_path / "gate.sarif").read_text())["version"] == "2.1.0"
     better = measured(cast, version, lambda row, _: 0.95)
     call_command(
         "eval_gate", tenant=cast.tenant.slug, experiment=better.experiment_id, stdout=out,

@@ -9,13 +9,13 @@ from django.conf import settings
 
 from apps.collections.models import Collection
 from apps.conversations import tools as own
-from apps.conversations.answering import Answering, answering_of
+from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.helpers import helper_tools
 from apps.conversations.models import AssistantVersion
 from apps.conversations.openai.services import JOB_KIND
 from apps.tools.guard import Guard
-from apps.tools.offer import offer_context, offer_guard
+from apps.tools.offer import offer_guard
 from apps.tools.run_tools import run_toolset
 from apps.tools.selectors import collection_tools
 from basics.errors import Missing
@@ -25,7 +25,7 @@ from jobs.registry import job
 from runs.actors import actor_now
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
-from runs.services import run_abandon, run_execute
+from runs.services import run_abandon
 from tenancy.models import Tenant
 from toolloop.limits import Limits
 from toolloop.messages import Message, message_from_json
@@ -60,27 +60,14 @@ async def completion_work(ctx: JobContext, *, run_id: int) -> None:
     run, way, facts = prepared.run, prepared.answering, prepared.facts
     options = {} if facts["temperature"] is None else {"temperature": facts["temperature"]}
     only = frozenset(prepared.collections)
-    scope = own.Scope(prepared.tenant, None, run, ctx.in_db, prepared.guard, only, way.searching)
-    await run_execute(
+    scope = own.Scope(prepared.tenant, None, run, ctx.in_db, prepared.guard, only)
+    await answering_execute(
         ctx,
-        run,
-        toolset=way.toolset,
-        provider=way.provider,
-        system=way.system,
-        history=way.history,
+        way,
+        scope,
+        prepared.collections,
         limits=replace(way.limits, max_output_tokens=facts["max_tokens"]),
-        context={
-            **offer_context(
-                tenant=prepared.tenant,
-                run=run,
-                guard=prepared.guard,
-                collections=prepared.collections,
-                in_db=ctx.in_db,
-            ),
-            own.SCOPE: scope,
-        },
         options={**way.options, **options},
-        output=way.output,
         tool_choice=facts["tool_choice"],
         cache_key=f"groundwork-{run.tenant_id}-completion",
     )

@@ -21,7 +21,7 @@ from apps.evaluations.models.experiment import (
 )
 from apps.evaluations.models.live import LiveSample, LiveScore, SampleState, SamplingRule
 from apps.evaluations.models.rubric import Rubric, RubricVersion
-from apps.evaluations.models.score import Score, ScoreAuthor
+from apps.evaluations.models.score import JudgeCheck, Score, ScoreAuthor
 
 __all__ = [
     "EXPERIMENT_ACTIVE",
@@ -34,6 +34,7 @@ __all__ = [
     "Baseline",
     "Experiment",
     "ExperimentState",
+    "JudgeCheck",
     "KeptScores",
     "LiveSample",
     "LiveScore",

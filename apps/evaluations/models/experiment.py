@@ -33,11 +33,30 @@ class Experiment(TenantModel):
     dataset = TenantForeignKey(Dataset, related_name="+", help_text="Of the version.")
     split = models.CharField(max_length=10, blank=True, help_text="Empty: all rows.")
     repeats = models.PositiveSmallIntegerField(default=1)
+    judge_repeats = models.PositiveSmallIntegerField(
+        default=1, help_text="How often a model judges each answer; the mean counts."
+    )
+    stops_dominated = models.BooleanField(
+        default=False, help_text="An arm that another one beats at no higher cost is not asked on."
+    )
     scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
     concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     budget_job = models.BigIntegerField(
         null=True, help_text="Id of the job whose budget all its trials spend (budgets)."
+    )
+    # Kept with each trial, under the lock that ends it: what goes on is decided without reading all trials.
+    spent_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, default=0, help_text="Answers and judges, where known."
+    )
+    dearest_usd = models.DecimalField(
+        max_digits=14, decimal_places=8, null=True, help_text="The dearest trial that has ended."
+    )
+    ended_count = models.PositiveIntegerField(
+        default=0, help_text="Trials that were asked to the end."
+    )
+    next_look = models.PositiveIntegerField(
+        default=0, help_text="Ended trials at which dominated arms are looked for next."
     )
     state = models.CharField(
         max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING
@@ -61,6 +80,9 @@ class Experiment(TenantModel):
             models.CheckConstraint(
                 condition=models.Q(repeats__gte=1), name="experiment_repeats_positive"
             ),
+            models.CheckConstraint(
+                condition=models.Q(judge_repeats__gte=1), name="experiment_judge_repeats_positive"
+            ),
         ]
         indexes = [models.Index(fields=["tenant", "-id"], name="experiment_newest")]
 
@@ -75,6 +97,8 @@ class Arm(TenantModel):
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=160)
     target = models.JSONField(help_text="See apps.evaluations.targets.")
+    stopped_at = models.DateTimeField(null=True, help_text="Not asked on: another arm beats it.")
+    stop_reason = models.CharField(max_length=400, blank=True)
 
     class Meta:
         constraints = [
@@ -86,7 +110,7 @@ class Arm(TenantModel):
 
 
 class TrialState(models.TextChoices):
-    """What is done next with a trial; done and failed are ends, stopped waits for its experiment to go on."""
+    """What is done next with a trial; done, failed and skipped are ends, stopped waits for its experiment to go on."""
 
     PENDING = "pending", "Waiting"
     ANSWERING = "answering", "Answering"
@@ -94,9 +118,10 @@ class TrialState(models.TextChoices):
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
     STOPPED = "stopped", "Stopped"
+    SKIPPED = "skipped", "Skipped, as its arm was stopped early"
 
 
-TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED)
+TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED, TrialState.SKIPPED)
 
 
 class Trial(TenantModel):
@@ -140,6 +165,11 @@ class Trial(TenantModel):
         indexes = [
             models.Index(fields=["experiment", "state", "id"], name="trial_state"),
             models.Index(fields=["arm", "position", "repeat"], name="trial_order"),
+            models.Index(
+                fields=["tenant", "experiment", "repeat", "position", "arm"],
+                condition=models.Q(state="pending"),
+                name="trial_next",
+            ),
         ]
 
     def __str__(self) -> str:

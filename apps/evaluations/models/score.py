@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from apps.evaluations.models.annotation import Assignment
-from apps.evaluations.models.experiment import Trial
+from apps.evaluations.models.experiment import Experiment, Trial
 from apps.evaluations.models.rubric import RubricVersion
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
@@ -57,3 +57,30 @@ class Score(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.name} of trial {self.trial_id} by {self.author}"
+
+
+class JudgeCheck(TenantModel):
+    """What a judge gave the gold answers of its rubric at one moment, and whether it has drifted. Append-only."""
+
+    append_only = True
+
+    rubric_version = TenantForeignKey(RubricVersion, related_name="+")
+    experiment = TenantForeignKey(
+        Experiment, related_name="judge_checks", help_text="Before whose start it was made."
+    )
+    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    levels = models.JSONField(help_text="Gold item -> score -> level, null where unscored.")
+    findings = models.JSONField(help_text="See apps.evaluations.drift.Finding.")
+    is_drifted = models.BooleanField()
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["experiment", "author"], name="judge_check_once")
+        ]
+        indexes = [
+            models.Index(fields=["rubric_version", "author", "id"], name="judge_check_of_judge")
+        ]
+
+    def __str__(self) -> str:
+        return f"check of {self.author} before experiment {self.experiment_id}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from apps.datasets import rubric as rubrics
@@ -261,10 +261,48 @@ def _median(name: str, values: Sequence[ScoreValue]) -> ScoreValue:
     middle = statistics.median(numbers)
     nearest = min(read, key=lambda pair: abs(pair[0] - middle))[1]
     spread = max(numbers) - min(numbers)
+    levels = [v.level for _, v in read if v.level is not None]
     return ScoreValue(
         name,
         middle,
+        level=statistics.median(levels) if levels else None,
         reason=nearest.reason,
         evidence=nearest.evidence,
         details={"votes": [v.value for v in values], "needs_person": spread >= DISAGREEMENT},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """One judge asked several times about the same answer: the mean counts, and each judgement is kept."""
+
+    judges: tuple[Scorer, ...]
+    is_judge: bool = True
+
+    @property
+    def author(self) -> str:
+        """Return the judge, who is the same each time."""
+        return self.judges[0].author
+
+    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+        """Score each time; what could not be read in one judgement is left out of the mean."""
+        by_name: dict[str, list[ScoreValue]] = {}
+        for judge in self.judges:
+            for value in judge.score(row, outcome):
+                by_name.setdefault(value.name, []).append(value)
+        return [_mean(values) for values in by_name.values()]
+
+
+def _mean(values: Sequence[ScoreValue]) -> ScoreValue:
+    read = [value for value in values if value.value is not None]
+    if not read:
+        return values[0]
+    numbers = [value.value for value in read if value.value is not None]
+    levels = [value.level for value in read if value.level is not None]
+    first = read[0]
+    return replace(
+        first,
+        value=statistics.fmean(numbers),
+        level=statistics.fmean(levels) if levels else None,
+        details={**first.details, "replicates": numbers},
     )

@@ -21,7 +21,7 @@ def baseline_set(
     """Make an arm the baseline of its dataset from now on; the one before stays in the history.
 
     Raises:
-        Conflict: ``experiment_unfinished``. Invalid: the name is none.
+        Conflict: ``experiment_unfinished``, ``arm_stopped``. Invalid: the name is none.
     """
     actor.require("evaluation.write")
     if not _NAME.fullmatch(name):
@@ -31,6 +31,11 @@ def baseline_set(
         )  # fmt: skip
     if arm.experiment.state != ExperimentState.COMPLETED:
         raise Conflict("experiment_unfinished", "Wait until the experiment is completed.")
+    if arm.stopped_at is not None:
+        raise Conflict(
+            "arm_stopped",
+            "This arm was stopped early, so its rows are not all asked. Run it alone.",
+        )
     with transaction.atomic():
         row: Baseline = Baseline.objects.create(
             tenant=tenant,

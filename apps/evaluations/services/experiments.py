@@ -8,12 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.collections.models import Collection
 from apps.conversations.models import AssistantVersion
 from apps.datasets.models import DatasetVersion, Split
 from apps.datasets.selectors import version_rows
+from apps.evaluations.dominance import first_look
 from apps.evaluations.fingerprints import corpus_fingerprint
 from apps.evaluations.judging import LEXICAL, judge_options, rubric_version_get
 from apps.evaluations.models import (
@@ -25,8 +27,9 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
+from apps.evaluations.services.checks import CHECK_JOB, experiment_begin
 from apps.evaluations.services.rubrics import rubric_seed
-from apps.evaluations.services.trials import experiment_locked, trials_start
+from apps.evaluations.services.trials import experiment_locked
 from apps.evaluations.targets import (
     MAX_ARMS,
     AssistantTarget,
@@ -47,7 +50,7 @@ from tenancy.models import Tenant
 from tenancy.services import audit_record
 
 MOST_PAIRED = 8
-MAX_TRIALS, MAX_REPEATS, MAX_CONCURRENCY = 200_000, 20, 50
+MAX_TRIALS, MAX_REPEATS, MAX_JUDGE_REPEATS, MAX_CONCURRENCY = 200_000, 20, 10, 50
 _BATCH = 1_000
 
 
@@ -69,15 +72,19 @@ def experiment_create(
     scorers: Sequence[Mapping[str, Any]],
     split: str = "",
     repeats: int = 1,
+    judge_repeats: int = 1,
+    stops_dominated: bool = False,
     concurrency: int = 4,
     budget_usd: Decimal | None = None,
 ) -> Experiment:
-    """Create an experiment with all its trials and start the first of them.
+    """Create an experiment with all its trials and start the first of them, after a check of its judges on gold answers.
 
     Args:
         version: the rows; ``split`` chooses among them.
         scorers: ``{"kind", "options"}`` each; see ``scorers.registry`` and ``judging.JudgeOptions``.
         repeats: how often each row is asked of each arm.
+        judge_repeats: how often a model judges each answer; the mean counts.
+        stops_dominated: an arm is asked no further once another is shown to answer better at no higher cost.
         concurrency: trials at a time.
         budget_usd: hard limit for answers and judges together; None for none.
 
@@ -93,6 +100,11 @@ def experiment_create(
         "Give the experiment a name of at most 120 characters.",
     )
     _require(1 <= repeats <= MAX_REPEATS, "repeats", f"Repeat 1 to {MAX_REPEATS} times.")
+    _require(
+        1 <= judge_repeats <= MAX_JUDGE_REPEATS,
+        "judge_repeats",
+        f"Judge each answer 1 to {MAX_JUDGE_REPEATS} times.",
+    )
     _require(
         1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time."
     )
@@ -118,6 +130,9 @@ def experiment_create(
             dataset_id=version.dataset_id,
             split=split,
             repeats=repeats,
+            judge_repeats=judge_repeats,
+            stops_dominated=stops_dominated,
+            next_look=first_look(len(arms)),
             scorers=kept,
             concurrency=concurrency,
             budget_usd=budget_usd,
@@ -140,7 +155,7 @@ def experiment_create(
             tenant=tenant, actor=actor, action="experiment.create", object=experiment,
             data={"version": version.pk, "arms": len(made), "trials": count},
         )  # fmt: skip
-        trials_start(experiment)
+        experiment_begin(experiment, actor=actor)
         _budget_keep(tenant, actor, experiment)
     return experiment
 
@@ -191,7 +206,7 @@ def experiment_resume(
         audit_record(tenant=tenant, actor=actor, action="experiment.resume", object=row)
         if budget_usd is not None:
             _budget_keep(tenant, actor, row)
-        trials_start(row)
+        experiment_begin(row, actor=actor)
     return row
 
 
@@ -210,11 +225,9 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         )
         audit_record(tenant=tenant, actor=actor, action="experiment.stop", object=row)
     # Each in its own transaction, jobs before experiments, as everybody locks them. A job that ends meanwhile is fine.
-    for job in Job.objects.filter(
-        tenant=tenant,
-        status__in=ACTIVE,
-        pk__in=Trial.objects.filter(experiment=row).values("job_id"),
-    ):
+    theirs = Q(pk__in=Trial.objects.filter(experiment=row).values("job_id"))
+    theirs |= Q(kind=CHECK_JOB, payload__experiment_id=row.pk)
+    for job in Job.objects.filter(theirs, tenant=tenant, status__in=ACTIVE):
         try:
             job_cancel(tenant=tenant, actor=actor, job=job)
         except Conflict:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, DateTimeField, F, Func, Max, Q, Sum
+from django.db.models import DateTimeField, F, Func
 from django.utils import timezone
 
 from apps.evaluations.models import (
@@ -28,6 +28,7 @@ from apps.evaluations.outcomes import outcome_json
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
 from apps.evaluations.selectors import arm_scores_counted
 from apps.evaluations.series import pack
+from apps.evaluations.services.stopping import arms_stop
 from jobs.services import job_enqueue
 from runs.storable import json_storable, text_storable
 from tenancy.actors import Actor, system_actor
@@ -60,36 +61,32 @@ def experiment_locked(experiment_id: int) -> Experiment:
 def trials_start(experiment: Experiment) -> int:
     """Start trials while there is room, and end the experiment when none is left; its lock is held.
 
+    It reads the trials at work and the next ones, each by an index of its own: how many there are in all costs nothing.
+
     Returns:
         How many were started.
     """
     if experiment.state != ExperimentState.RUNNING:
         return 0
     trials = Trial.objects.filter(experiment=experiment)
-    counts = trials.aggregate(
-        at_work=Count("pk", filter=Q(state__in=_AT_WORK)),
-        pending=Count("pk", filter=Q(state=TrialState.PENDING)),
-    )
-    room = experiment.concurrency - counts["at_work"]
-    if not counts["pending"]:
-        if not counts["at_work"]:
+    at_work = trials.filter(state__in=_AT_WORK).count()
+    room = experiment.concurrency - at_work
+    if experiment.budget_usd is not None:
+        room = min(room, _affordable(experiment, at_work))
+    pending = trials.filter(state=TrialState.PENDING).order_by("repeat", "position", "arm")
+    chosen = list(pending[: max(room, 0 if at_work else 1)])
+    if not chosen:
+        if not at_work:
             experiment.state = ExperimentState.COMPLETED
             experiment.finished_at = timezone.now()
             experiment.save(update_fields=["state", "finished_at"])
             _scores_keep(experiment)
         return 0
-    if experiment.budget_usd is not None:
-        room = min(room, _affordable(experiment, counts["at_work"]))
-        if room <= 0 and not counts["at_work"]:
-            experiment.state = ExperimentState.PAUSED
-            experiment.reason = "The budget is used up. Raise it to go on."
-            experiment.save(update_fields=["state", "reason"])
-            return 0
-    chosen = list(
-        trials.filter(state=TrialState.PENDING).order_by("repeat", "position", "arm")[
-            : max(0, room)
-        ]
-    )
+    if room <= 0:
+        experiment.state = ExperimentState.PAUSED
+        experiment.reason = "The budget is used up. Raise it to go on."
+        experiment.save(update_fields=["state", "reason"])
+        return 0
     for trial in chosen:
         _enqueue(experiment, trial)
         trial.state = TrialState.SCORING if trial.answered_at else TrialState.ANSWERING
@@ -114,13 +111,16 @@ def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None
     Args:
         is_next_job: the job of the answer ends here: scoring is another one's.
     """
-    experiment_locked(trial.experiment_id)
+    experiment = experiment_locked(trial.experiment_id)
     trial.answer = text_storable(outcome.text)
     trial.outcome = json_storable(outcome_json(outcome))
     trial.error = text_storable(outcome.error)[:_MOST_ERROR]
     trial.latency_ms = outcome.latency_ms
     trial.cost_usd = None if outcome.cost_usd is None else Decimal(f"{outcome.cost_usd:.8f}")
     trial.state = TrialState.SCORING
+    if trial.cost_usd:
+        experiment.spent_usd += trial.cost_usd
+        experiment.save(update_fields=["spent_usd"])
     if is_next_job:
         _enqueue(trial.experiment, trial)
     trial.save()
@@ -166,7 +166,12 @@ def scores_write(
         judge_asked=F("judge_asked") + use.asked,
         judge_cached=F("judge_cached") + use.cached,
     )
-    trials_start(experiment)
+    judges = Decimal(f"{use.spent_usd:.8f}")
+    experiment.spent_usd += judges
+    if trial.cost_usd is not None:
+        cost = trial.cost_usd + trial.judge_usd + judges
+        experiment.dearest_usd = max(cost, experiment.dearest_usd or Decimal(0))
+    _ended(experiment)
 
 
 def trial_fail(trial_id: int, message: str) -> None:
@@ -188,7 +193,17 @@ def trial_fail(trial_id: int, message: str) -> None:
         finished_at=timezone.now(),
     )
     if ended:
-        trials_start(experiment)
+        _ended(experiment)
+
+
+def _ended(experiment: Experiment) -> None:
+    """Count a trial that has ended, look for dominated arms where it is time, and go on with the next."""
+    experiment.ended_count += 1
+    if experiment.stops_dominated and experiment.ended_count >= experiment.next_look > 0:
+        arms_stop(experiment)
+        experiment.next_look *= 2
+    experiment.save(update_fields=["spent_usd", "dearest_usd", "ended_count", "next_look"])
+    trials_start(experiment)
 
 
 def trial_wait(trial: Trial, reason: str) -> None:
@@ -205,28 +220,17 @@ def trial_wait(trial: Trial, reason: str) -> None:
         experiment.save(update_fields=["state", "reason"])
 
 
-def spent_usd(experiment: Experiment) -> Decimal:
-    """Return what an experiment's answers and judges have cost, as far as prices are known."""
-    totals = Trial.objects.filter(experiment=experiment).aggregate(
-        answers=Sum("cost_usd"), judges=Sum("judge_usd")
-    )
-    return (totals["answers"] or Decimal(0)) + (totals["judges"] or Decimal(0))
-
-
 def _affordable(experiment: Experiment, at_work: int) -> int:
     """Return how many more trials fit, each reckoned at the dearest so far, one at a time until that is known."""
     assert experiment.budget_usd is not None  # noqa: S101 - asked by the caller
-    dearest = Trial.objects.filter(experiment=experiment, finished_at__isnull=False).aggregate(
-        most=Max(F("cost_usd") + F("judge_usd"))
-    )["most"]
-    left = experiment.budget_usd - spent_usd(experiment)
+    left = experiment.budget_usd - experiment.spent_usd
     if left <= 0:
         return 0
-    if dearest is None:
+    if experiment.dearest_usd is None:
         return 1 - at_work
-    if dearest == 0:
+    if experiment.dearest_usd == 0:
         return experiment.concurrency
-    return int(left / dearest) - at_work
+    return int(left / experiment.dearest_usd) - at_work
 
 
 def _enqueue(experiment: Experiment, trial: Trial) -> None:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.collections.operator import tenant_named
 from apps.evaluations.gate import PASSED, GateResult, gate_run
+from apps.evaluations.gate_reports import to_junit, to_sarif
 from apps.evaluations.selectors import arm_list
 from apps.evaluations.services import baseline_set
 from apps.evaluations.trust import BAR
@@ -43,10 +44,25 @@ class Command(BaseCommand):
         )
         parser.add_argument("--most-failed-rows", type=int, metavar="N")
         parser.add_argument(
+            "--must-pass",
+            action="append",
+            type=int,
+            default=[],
+            metavar="ROW",
+            help="a row that must pass whatever the means are",
+        )
+        parser.add_argument(
             "--bar", default=str(BAR), metavar="KAPPA", help=f"trust in a judge (default {BAR})"
         )
         parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
         parser.add_argument("--json", type=Path, metavar="FILE", help="write JSON")
+        parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0")
+        parser.add_argument(
+            "--sarif-at",
+            default="",
+            metavar="PATH",
+            help="file of your repository beside which a code host shows what SARIF reports",
+        )
         parser.add_argument(
             "--promote", action="store_true", help="make the arm the baseline when it passes"
         )
@@ -69,6 +85,7 @@ class Command(BaseCommand):
                 tolerance=self._number(options["tolerance"]),
                 minima=minima,
                 most_failed_rows=options["most_failed_rows"],
+                must_pass=options["must_pass"],
                 bar=self._number(options["bar"]),
             )
             if options["promote"] and result.code == PASSED:
@@ -82,7 +99,10 @@ class Command(BaseCommand):
         if options["json"]:
             options["json"].write_text(json.dumps(result.to_json(), indent=2) + "\n")
         if options["junit"]:
-            options["junit"].write_bytes(result.to_junit())
+            options["junit"].write_bytes(to_junit(result))
+        if options["sarif"]:
+            log = to_sarif(result, at=options["sarif_at"])
+            options["sarif"].write_text(json.dumps(log, indent=2) + "\n")
         if result.code != PASSED:
             sys.exit(result.code)
 

@@ -82,6 +82,19 @@ class Groundwork(Transport):
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
         return cast("models.GateOutput", self._call("POST", f"/api/v1/arms/{id}/gate", body=body or {}, idempotency_key=idempotency_key))
 
+    def arms_gate_junit(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> bytes:
+        """Decide as the gate does, and return the decision as JUnit XML."""
+        return self._bytes(f"/api/v1/arms/{id}/gate/junit", body=body or {})
+
+    def arms_gate_sarif(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> dict[str, Any]:
+        """Decide as the gate does, and return the decision as a SARIF 2.1.0 log."""
+        return cast("dict[str, Any]", self._call("POST", f"/api/v1/arms/{id}/gate/sarif", body=body or {}, idempotency_key=idempotency_key))
+
+    def arms_repeats(self, id: int, *, score: str | None = None) -> models.RepeatsOutput:
+        """Return how an arm's scores vary: between rows, answers and judgements, and which rows are flaky. score:
+        The score to look at; left out, the weighted mean."""
+        return cast("models.RepeatsOutput", self._call("GET", f"/api/v1/arms/{id}/repeats", query={"score": score}))
+
     def assignments_decide(self, id: int, body: models.GradeInputRequest, *, idempotency_key: str | None = None) -> models.AssignmentOutput:
         """Grade an answer, leave it to others, or make one's grades of it the right ones."""
         return cast("models.AssignmentOutput", self._call("POST", f"/api/v1/assignments/{id}", body=body, idempotency_key=idempotency_key))
@@ -853,6 +866,14 @@ class Groundwork(Transport):
     def experiments_act(self, id: int, body: models.StateInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentOutput:
         """Pause, resume or stop an experiment."""
         return cast("models.ExperimentOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
+
+    def experiment_front(self, id: int) -> list[models.FrontPointOutput]:
+        """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
+        return cast("list[models.FrontPointOutput]", self._call("GET", f"/api/v1/experiments/{id}/front"))
+
+    def experiment_judge_checks(self, id: int) -> list[models.JudgeCheckOutput]:
+        """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
+        return cast("list[models.JudgeCheckOutput]", self._call("GET", f"/api/v1/experiments/{id}/judge-checks"))
 
     def experiment_pairs(self, id: int) -> models.PairSummaryOutput:
         """Return wins, ties and flips of every pair of arms, and the arms' strengths. 404 where no pairs are

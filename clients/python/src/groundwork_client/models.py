@@ -128,7 +128,7 @@ class ArmInputRequest(TypedDict):
     """Empty: made of the target's settings."""
     target: dict[str, Any]
     """`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant:
-    version, model, collections, prompt, mode, k. reference: nothing; the rows' own answers."""
+    version, model, collections, prompt, mode, k, legs, neighbours. reference: nothing; the rows' own answers."""
 
 
 @final
@@ -140,6 +140,9 @@ class ArmOutput(TypedDict):
     name: str
     target: Any
     """See apps.evaluations.targets."""
+    stopped_at: NotRequired[str | None]
+    """Not asked on: another arm beats it."""
+    stop_reason: NotRequired[str]
 
 
 @final
@@ -1447,6 +1450,10 @@ class ExperimentInputRequest(TypedDict):
     arms: list[ArmInputRequest]
     scorers: list[ScorerInputRequest]
     repeats: NotRequired[int]
+    judge_repeats: NotRequired[int]
+    """How often a model judges each answer; the mean counts."""
+    stops_dominated: NotRequired[bool]
+    """Ask an arm no further once another is shown to answer better at no higher cost."""
     concurrency: NotRequired[int]
     budget_usd: NotRequired[str | None]
     """Hard limit for answers and judges; null for none."""
@@ -1467,9 +1474,15 @@ class ExperimentOutput(TypedDict):
     reason: NotRequired[str]
     """Why it waits or was stopped."""
     repeats: NotRequired[int]
+    judge_repeats: NotRequired[int]
+    """How often a model judges each answer; the mean counts."""
+    stops_dominated: NotRequired[bool]
+    """An arm that another one beats at no higher cost is not asked on."""
     concurrency: NotRequired[int]
     """Trials at a time."""
     budget_usd: NotRequired[str | None]
+    spent_usd: NotRequired[str]
+    """Answers and judges, where known."""
     scorers: Any
     """List of kind and options; see scorers.registry."""
     corpus: NotRequired[str]
@@ -1652,6 +1665,30 @@ class Finding(TypedDict):
 
 
 @final
+class FindingOutput(TypedDict):
+    """One score of a judge over the gold answers."""
+    name: str
+    n: int
+    kappa: EstimateOutput | None
+    """Quadratic kappa with the gold levels."""
+    change: EstimateOutput | None
+    """Of its mean level since the first check; null for the first one."""
+    is_drifted: bool
+
+
+@final
+class FlakyRowOutput(TypedDict):
+    """A row that passes in some repeats and fails in others."""
+    row: int
+    values: list[float]
+    """Of each repeat."""
+    passes: int
+    spread: float
+    judge_spread: float
+    """How far judgements of one answer lay apart."""
+
+
+@final
 class FoundConversation(TypedDict):
     id: int
     title: str
@@ -1669,6 +1706,20 @@ class FoundConversation(TypedDict):
 @final
 class FoundConversations(TypedDict):
     results: list[FoundConversation]
+
+
+@final
+class FrontPointOutput(TypedDict):
+    """An arm by quality and cost."""
+    arm: int
+    quality: float | None
+    """Weighted mean of its scores; null without any."""
+    cost_usd: float | None
+    """Mean of an answer; null where no price is known."""
+    is_on_front: bool
+    """No arm answers better at no higher cost."""
+    is_stopped: bool
+    """It was stopped early: fewer rows."""
 
 
 @final
@@ -1696,6 +1747,8 @@ class GateInputRequest(TypedDict):
     """Score to its least mean."""
     most_failed_rows: NotRequired[int | None]
     """Rows that may pass in the baseline and fail now."""
+    must_pass: NotRequired[list[int]]
+    """Rows (`row_ref`) that must pass whatever the means are."""
     bar: NotRequired[float]
     """Least lower end of a judge's kappa with people."""
 
@@ -1881,6 +1934,16 @@ class IngestionCheck(TypedDict):
     documents: int
     chunks: int
     findings: list[Finding]
+
+
+@final
+class JudgeCheckOutput(TypedDict):
+    """A judge on the gold answers of its rubric."""
+    author: str
+    rubric_version: int
+    is_drifted: bool
+    findings: list[FindingOutput]
+    at: str
 
 KindEnum: TypeAlias = "Literal['user', 'api_key']"
 
@@ -2671,6 +2734,26 @@ class Reader(TypedDict):
     total: int
 
 ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
+
+
+@final
+class RepeatsOutput(TypedDict):
+    """An arm by its repeats."""
+    score: str
+    names: list[str]
+    rows: int
+    """Scored in every repeat."""
+    repeats: int
+    means: list[float]
+    """Of each repeat."""
+    deviation: float | None
+    """Standard deviation of the means."""
+    variance: VarianceOutput
+    pass_all: float | None
+    """Share of rows that pass in every repeat (pass^k)."""
+    flaky_count: int
+    flaky: list[FlakyRowOutput]
+    """The widest spread first, at most 100."""
 
 
 @final
@@ -3717,7 +3800,7 @@ class TrialOutput(TypedDict):
     """Of them, those that were answered before and cost nothing."""
     scores: list[ScoreOutput]
 
-TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped']"
+TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped', 'skipped']"
 
 
 @final
@@ -3862,6 +3945,18 @@ class UsageRow(TypedDict):
     output_tokens: int
     cost_usd: float | None
     """Of a tool: its calls' shares of the model turns that made them."""
+
+
+@final
+class VarianceOutput(TypedDict):
+    """Variance components, in squared units of the score; null where nothing was repeated."""
+    rows: float | None
+    generator: float | None
+    """Between answers to one row."""
+    judge: float | None
+    """Between judgements of one answer."""
+    judge_share: float | None
+    """The judge's part of what varies within rows."""
 
 
 @final

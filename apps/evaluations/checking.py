@@ -1,0 +1,66 @@
+"""The job that checks an experiment's judges on gold answers before its trials start."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.evaluations.actors import experiment_actor
+from apps.evaluations.drift import findings_of, gold_grade, gold_items, reference_of
+from apps.evaluations.judging import scorers_make
+from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck
+from apps.evaluations.services.checks import CHECK_JOB, check_fail, checks_keep, specs_to_check
+from jobs.context import JobContext
+from jobs.models import Job
+from jobs.registry import job
+
+__all__ = ["judge_check"]
+
+
+def check_ended(ended: Job) -> None:
+    """Pause the experiment of a check that ended without a result."""
+    check_fail(ended.payload["experiment_id"], ended.error_message or "The work was given up.")
+
+
+@job(CHECK_JOB, lane="loop", max_attempts=3, on_end=check_ended)
+async def judge_check(ctx: JobContext, *, experiment_id: int) -> None:
+    """Have every judge of an experiment grade its gold answers; what was paid for is not asked again."""
+    await ctx.blocking(lambda: _check(ctx, experiment_id))
+
+
+def _check(ctx: JobContext, experiment_id: int) -> None:
+    experiment = Experiment.objects.select_related("tenant").filter(pk=experiment_id).first()
+    if experiment is None or experiment.state == ExperimentState.STOPPED:
+        return
+    actor = experiment_actor(experiment)
+    checks, spent = [], 0.0
+    for spec, version in specs_to_check(actor=actor, experiment=experiment):
+        made, asks = scorers_make(
+            tenant=experiment.tenant,
+            actor=actor,
+            specs=[spec],
+            check=ctx.check,
+            attribution={"experiment": experiment.pk},
+            budget_job=experiment.budget_job,
+            # What the cache holds says how the judge graded once; asked anew, but once for an experiment.
+            salt=f"check:{experiment.pk}",
+        )
+        ((judge, _),) = made
+        items = gold_items(version)
+        levels = gold_grade(judge, items)
+        spent += sum(ask.spent_usd for ask in asks)
+        found = findings_of(items, levels, reference_of(version, judge.author, items))
+        checks.append(
+            JudgeCheck(
+                tenant=experiment.tenant,
+                rubric_version=version,
+                experiment=experiment,
+                author=judge.author[:300],
+                levels=levels,
+                findings=[one.to_json() for one in found],
+                is_drifted=any(one.is_drifted for one in found),
+            )
+        )
+    with transaction.atomic():
+        ctx.hold()
+        checks_keep(experiment_id, checks, spent_usd=spent)
+        ctx.complete()

@@ -1,0 +1,91 @@
+"""Begin experiments: first the check of their judges on gold answers, then their trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from apps.evaluations.drift import gold_items
+from apps.evaluations.judging import is_lexical, judge_options, rubric_version_get
+from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
+from apps.evaluations.services.trials import experiment_locked, trials_start
+from jobs.models import ACTIVE, Job
+from jobs.services import job_enqueue
+from runs.storable import text_storable
+from tenancy.actors import Actor, system_actor
+
+CHECK_JOB = "evaluations.judge_check"
+Spec = Mapping[str, Any]
+
+
+def specs_to_check(*, actor: Actor, experiment: Experiment) -> list[tuple[Spec, RubricVersion]]:
+    """Return the rubric judges of an experiment that ask a model and have gold answers to be checked on."""
+    found = []
+    for spec in experiment.scorers:
+        if spec.get("kind") != "rubric":
+            continue
+        chosen = judge_options("rubric", spec.get("options") or {})
+        if all(is_lexical(model) for model in chosen.models):
+            continue
+        version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
+        if gold_items(version):
+            found.append((spec, version))
+    return found
+
+
+def experiment_begin(experiment: Experiment, *, actor: Actor) -> None:
+    """Start an experiment's trials, after a check of its judges where one is due; its lock is held.
+
+    A check is made once for an experiment: who goes on after it has said what it found has decided.
+    """
+    due = specs_to_check(actor=actor, experiment=experiment)
+    if len(due) <= JudgeCheck.objects.filter(experiment=experiment).count():
+        trials_start(experiment)
+        return
+    topic = f"experiment:{experiment.pk}"
+    waiting = Job.objects.filter(tenant=experiment.tenant, kind=CHECK_JOB, status__in=ACTIVE)
+    if waiting.filter(payload__experiment_id=experiment.pk).exists():
+        return
+    checking = job_enqueue(
+        tenant=experiment.tenant,
+        actor=system_actor(experiment.tenant_id, experiment.created_by_id),
+        kind=CHECK_JOB,
+        payload={"experiment_id": experiment.pk},
+        topic=topic,
+    )
+    if experiment.budget_job is None:
+        experiment.budget_job = checking.pk
+        experiment.save(update_fields=["budget_job"])
+
+
+def checks_keep(experiment_id: int, checks: Sequence[JudgeCheck], *, spent_usd: float) -> None:
+    """Keep what a check found, in the current transaction, and start the trials, unless a judge has drifted."""
+    experiment = experiment_locked(experiment_id)
+    JudgeCheck.objects.bulk_create(checks, ignore_conflicts=True)  # a job that was repeated
+    experiment.spent_usd += Decimal(f"{spent_usd:.8f}")
+    experiment.save(update_fields=["spent_usd"])
+    drifted = [check.author for check in checks if check.is_drifted]
+    if drifted:
+        _pause(
+            experiment,
+            f"{', '.join(drifted)} grades the gold answers otherwise than before. Its scores are advisory; go on, or "
+            "calibrate it with new gold answers first.",
+        )
+        return
+    trials_start(experiment)
+
+
+def check_fail(experiment_id: int, message: str) -> None:
+    """Pause an experiment whose judges could not be checked; going on checks them again."""
+    with transaction.atomic():
+        if Experiment.objects.filter(pk=experiment_id).exists():
+            _pause(experiment_locked(experiment_id), f"The judges could not be checked. {message}")
+
+
+def _pause(experiment: Experiment, reason: str) -> None:
+    if experiment.state == ExperimentState.RUNNING:
+        experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
+        experiment.save(update_fields=["state", "reason"])
