@@ -60,7 +60,8 @@ def test_a_balanced_design_equals_the_table_of_mean_squares():
 def test_what_was_not_repeated_is_not_known():
     assert variance_split([]).rows is None
     once = variance_split([(1, [0.2]), (2, [0.4])])
-    assert (once.rows, once.generator, once.judge) == (pytest.approx(0.02), None, None)
+    assert once.rows == pytest.approx(0.02)
+    assert (once.generator, once.judge) == (None, None)
 
 
 class _Voice:
@@ -166,7 +167,9 @@ def test_a_sweep_stops_asking_the_arm_that_another_beats(cast):
         assert LEAST_ROWS <= states[1].count("done") <= LEAST_ROWS + 3
         assert states[1].count("skipped") == 36 - states[1].count("done")
         assert AuditEvent.objects.filter(action="experiment.arm_stop").count() == 1
-        assert experiment.spent_usd == sum(t.cost_usd for t in Trial.objects.filter(state="done"))
+        assert experiment.spent_usd == sum(
+            t.cost_usd or 0 for t in Trial.objects.filter(state="done")
+        )
         assert experiment.ended_count == Trial.objects.filter(state="done").count()
         points = front_of(arms_summary(actor=cast.actor("viewer"), experiment=experiment))
         assert [(p.is_on_front, p.is_stopped) for p in points] == [(True, False), (False, True), (True, False)]  # fmt: skip
@@ -197,7 +200,7 @@ def test_what_a_trial_costs_does_not_grow_with_the_experiment(cast):
     target = {"kind": "model", "model": "extractive"}
     experiment = make_experiment(cast, version, target, repeats=20, budget_usd=Decimal(50), concurrency=4)  # fmt: skip
     with tenant_scope(cast.tenant.pk):
-        trial = Trial.objects.filter(experiment=experiment, state="answering").first()
+        trial = Trial.objects.filter(experiment=experiment, state="answering")[0]
         trial.answer, trial.cost_usd = "x", Decimal("0.01")
         trial.save()
         with CaptureQueriesContext(connection) as seen:
