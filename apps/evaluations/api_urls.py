@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import annotation_api, api, sampling_api
+from apps.evaluations import annotation_api, api, failure_api, sampling_api
 
 urlpatterns = [
     path("experiments", api.ExperimentsView.as_view(), name="experiments-list"),
@@ -17,6 +17,7 @@ urlpatterns = [
         api.JudgeChecksView.as_view(),
         name="experiment-judge-checks",
     ),
+    path("arms/<int:pk>/failures", failure_api.FailuresView.as_view(), name="arms-failures"),
     path("arms/<int:pk>/repeats", api.RepeatsView.as_view(), name="arms-repeats"),
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
     path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),

@@ -7,6 +7,7 @@ from django.urls import path
 from apps.evaluations import (
     annotation_views,
     compare_views,
+    failure_views,
     repeats_views,
     sampling_views,
     trust_views,
@@ -19,6 +20,8 @@ urlpatterns = [
     path("new/", views.experiment_new, name="create"),
     path("compare/", compare_views.compare, name="compare"),
     path("promote/", compare_views.promote, name="promote"),
+    path("arms/<int:pk>/failures/", failure_views.failures, name="failures"),
+    path("arms/<int:pk>/failures/collect/", failure_views.collect, name="failures-collect"),
     path("arms/<int:pk>/repeats/", repeats_views.repeats, name="repeats"),
     path("annotation/", annotation_views.queues, name="queues"),
     path("annotation/new/", annotation_views.queue_new, name="queue-create"),
