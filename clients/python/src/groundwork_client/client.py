@@ -78,6 +78,14 @@ class Groundwork(Transport):
         with (A). score: The score that decides; left out, the weighted mean."""
         return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "score": score}))
 
+    def arms_failures(self, id: int) -> models.FailuresOutput:
+        """Return an arm's failing rows by tag, and in groups of rows that are alike."""
+        return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures"))
+
+    def arms_failures_collect(self, id: int, body: models.CollectInputRequest, *, idempotency_key: str | None = None) -> models.CollectedOutput:
+        """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
+        return cast("models.CollectedOutput", self._call("POST", f"/api/v1/arms/{id}/failures", body=body, idempotency_key=idempotency_key))
+
     def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
         return cast("models.GateOutput", self._call("POST", f"/api/v1/arms/{id}/gate", body=body or {}, idempotency_key=idempotency_key))

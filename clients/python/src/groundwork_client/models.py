@@ -622,6 +622,23 @@ class CodeLink(TypedDict):
 
 
 @final
+class CollectInputRequest(TypedDict):
+    """Which failing rows become a dataset; all without a tag or a group."""
+    name: str
+    tag: NotRequired[str]
+    group: NotRequired[int | None]
+
+
+@final
+class CollectedOutput(TypedDict):
+    """The dataset that was made."""
+    dataset: int
+    version: int
+    """Id of its first version."""
+    row_count: int
+
+
+@final
 class Collection(TypedDict):
     id: int
     name: str
@@ -1502,6 +1519,39 @@ class ExtensionShapeRequest(TypedDict):
     collections: NotRequired[Any]
     events: NotRequired[bool]
     """Stream the run's events too, under `groundwork`."""
+
+
+@final
+class FailingRowOutput(TypedDict):
+    """A row that fails."""
+    row: int
+    question: str
+    reason: str
+    """What its lowest score says; empty where nothing does."""
+    value: float
+    tags: list[str]
+
+
+@final
+class FailureGroupOutput(TypedDict):
+    """Failing rows that are alike, the most typical first."""
+    number: int
+    terms: list[str]
+    rows: list[FailingRowOutput]
+
+
+@final
+class FailuresOutput(TypedDict):
+    """The failures of an arm."""
+    scored: int
+    failing: int
+    tags: list[TagFailuresOutput]
+    groups: list[FailureGroupOutput]
+    """The largest first."""
+    alone: list[FailingRowOutput]
+    """Rows that are like no other."""
+    left_out: int
+    """Failing rows beyond the worst 200, in no group."""
 
 
 @final
@@ -3270,6 +3320,16 @@ class SyntaxCheck(TypedDict):
     language: str
     problems: list[dict[str, Any]]
     """line, column and message of each."""
+
+
+@final
+class TagFailuresOutput(TypedDict):
+    """A tag among the failing rows."""
+    tag: str
+    failing: int
+    rows: int
+    lift: float
+    """Its rate of failure, divided by that of all rows."""
 
 
 @final
