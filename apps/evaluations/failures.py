@@ -165,15 +165,17 @@ def groups_of(vectors: NDArray[np.float32], *, alike: float = _ALIKE) -> list[li
     Returns:
         Places of the rows, the most typical of each group first, the largest group first; every row once.
     """
-    near = vectors @ vectors.T >= alike
-    np.fill_diagonal(near, val=True)
+    similar = vectors @ vectors.T
+    np.fill_diagonal(similar, 1.0)
+    near = similar >= alike
     left = np.ones(len(vectors), dtype=bool)
     found = []
     while left.any():
-        counts = (near & left).sum(axis=1) * left
-        middle = int(counts.argmax())
+        # Neighbours weighted by how near they are: of rows with as many, the middle one.
+        weights = (similar * (near & left)).sum(axis=1) * left
+        middle = int(weights.argmax())
         members = np.flatnonzero(near[middle] & left)
-        order = np.argsort(-(vectors[members] @ vectors[middle]), kind="stable")
+        order = np.argsort(-similar[middle, members], kind="stable")
         found.append([int(members[n]) for n in order])
         left[members] = False
     return sorted(found, key=lambda one: (-len(one), one[0]))
