@@ -9,6 +9,7 @@ from apps.evaluations.drift import findings_of, gold_grade, gold_items, referenc
 from apps.evaluations.judging import scorers_make
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck
 from apps.evaluations.services.checks import CHECK_JOB, check_fail, checks_keep, specs_to_check
+from budgets.ledger import Payer
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -40,7 +41,9 @@ def _check(ctx: JobContext, experiment_id: int) -> None:
             specs=[spec],
             check=ctx.check,
             attribution={"experiment": experiment.pk},
-            budget_job=experiment.budget_job,
+            payer=Payer(
+                experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
+            ),
             # What the cache holds says how the judge graded once; asked anew, but once for an experiment.
             salt=f"check:{experiment.pk}",
         )
