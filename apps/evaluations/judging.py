@@ -96,9 +96,7 @@ def scorers_make(
         if (model, time) not in asks:
             # The first judgement is shared with every experiment that asks the same once.
             own = salt if time == 0 else f"{salt}#{time}"
-            asks[model, time] = CachedAsk(
-                tenant, actor, model, check, attribution, payer, salt=own
-            )
+            asks[model, time] = CachedAsk(tenant, actor, model, check, attribution, payer, salt=own)
         return asks[model, time]
 
     made: list[tuple[Scorer, RubricVersion | None]] = []
