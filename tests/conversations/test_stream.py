@@ -18,6 +18,7 @@ from apps.conversations.citations import passages_of
 from apps.conversations.frames import Target, answer_frames
 from apps.conversations.models import Turn
 from apps.conversations.presentation import TurnView, turn_view_live, turn_view_new
+from runs.recorder import Recorder
 from runs.selectors import payload_list
 from runs.stream import event_frames, hub
 from runs.transcript import transcript_of
@@ -86,7 +87,13 @@ async def long_answer(
     cast: Cast, library: Library, lane: Executor, monkeypatch: Any
 ) -> tuple[Turn, int]:
     """Return a finished turn whose text was reset, cited, cut in mid-marker and merged blocks on its way."""
-    monkeypatch.setattr("runs.recorder.FLUSH_S", 0.0)
+
+    def apart(recorder: Recorder, kind: str, step: int, text: str) -> None:
+        """Each piece is an event of its own, however slow the database is to take them."""
+        recorder.add(kind, {"step": step, "text": text})
+        recorder._wake(0.0)
+
+    monkeypatch.setattr(Recorder, "delta", apart)
     one, two, three = library.chunks
     text = (
         f"# Duties\n\nCars pay 2.5 percent [c{one.pk}].\nTitle\n=====\n\n* a [c{two.pk}, c{one.pk}]\n* b [c777]\n\n"
@@ -96,7 +103,7 @@ async def long_answer(
     turn = await sync_to_async(ask)(cast)
     await answer(turn, lane, monkeypatch, [
         says(["I will ", "look."], call("search_documents", query="<b>duty</b>"), call("nonsense", x=1)),
-        says(pieces, chunk_delay_s=0.002),
+        says(pieces),
     ])  # fmt: skip
     return await sync_to_async(fresh)(turn), turn.run_id
 
