@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
@@ -33,7 +32,7 @@ from apps.evaluations.comparison import arms_compare, verdict
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
 from apps.evaluations.gate import advisory_names, gate_run
-from apps.evaluations.gate_reports import to_junit, to_sarif
+from apps.evaluations.gate_reports import to_sarif
 from apps.evaluations.models import Arm
 from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.repeats import arm_repeats
@@ -258,18 +257,6 @@ class GateSarifView(_Base):
         """Decide as the gate does, and return the decision as a SARIF 2.1.0 log."""
         result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
         return Response(to_sarif(result))
-
-
-class GateJunitView(_Base):
-    """The gate, as build servers read it."""
-
-    actions = {"POST": _READ}
-
-    @extend_schema(operation_id="arms_gate_junit", tags=_TAGS, request=GateInput, responses={(200, "application/xml"): OpenApiTypes.BINARY})  # fmt: skip
-    def post(self, request: Request, pk: int) -> HttpResponse:
-        """Decide as the gate does, and return the decision as JUnit XML."""
-        result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
-        return HttpResponse(to_junit(result), content_type="application/xml")
 
 
 class BaselineView(_Base):

@@ -22,7 +22,6 @@ urlpatterns = [
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
     path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),
     path("arms/<int:pk>/gate/sarif", api.GateSarifView.as_view(), name="arms-gate-sarif"),
-    path("arms/<int:pk>/gate/junit", api.GateJunitView.as_view(), name="arms-gate-junit"),
     path("arms/<int:pk>/baseline", api.BaselineView.as_view(), name="arms-baseline"),
     path("annotation-queues", annotation_api.QueuesView.as_view(), name="annotation-queues-list"),
     path(

@@ -1006,7 +1006,6 @@ API: tuple[Row, ...] = (
     Row("api:arms-compare", "GET", "evaluation.read", ARM, ok=400),
     Row("api:arms-gate", "POST", "evaluation.read", ARM),
     Row("api:arms-gate-sarif", "POST", "evaluation.read", ARM),
-    Row("api:arms-gate-junit", "POST", "evaluation.read", ARM),
     Row("api:arms-baseline", "POST", "evaluation.write", ARM, before=_measured, ok=201, also=("evaluation.read",)),
     Row("api:annotation-queues-list", action="evaluation.read"),
     Row("api:annotation-queues-list", "POST", "evaluation.write", data=_send(name="First", rubric_version=_pk("evaluations.RubricVersion")), ok=400, also=("evaluation.read",), body_ids=404),

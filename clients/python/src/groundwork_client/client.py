@@ -90,10 +90,6 @@ class Groundwork(Transport):
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
         return cast("models.GateOutput", self._call("POST", f"/api/v1/arms/{id}/gate", body=body or {}, idempotency_key=idempotency_key))
 
-    def arms_gate_junit(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> bytes:
-        """Decide as the gate does, and return the decision as JUnit XML."""
-        return self._bytes(f"/api/v1/arms/{id}/gate/junit", body=body or {})
-
     def arms_gate_sarif(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Decide as the gate does, and return the decision as a SARIF 2.1.0 log."""
         return cast("dict[str, Any]", self._call("POST", f"/api/v1/arms/{id}/gate/sarif", body=body or {}, idempotency_key=idempotency_key))
