@@ -32,6 +32,8 @@ HOW = {  # no selectors and no preloading: less work
     "selectors": False,
     "preload": False,
 }
+# A colour on its way from one scheme to the other is nobody's colour.
+SETTLE = "() => document.getAnimations().forEach((a) => a instanceof CSSTransition && a.finish())"
 RUN_AXE = """async ([without, how]) => (await axe.run({exclude: without}, how)).violations.map((v) =>
   [v.id, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + " :: " + (n.any[0] ?? n.all[0] ?? n.none[0])?.message)])"""
 WIDER = """() => {
@@ -119,6 +121,7 @@ def examine(
 ) -> None:
     """Add what is wrong with the page that is open, but for the elements of these selectors."""
     page.wait_for_load_state()
+    page.evaluate(SETTLE)
     if folder := os.environ.get("SCREENSHOT_FOLDER"):
         page.wait_for_timeout(300)
         page.screenshot(path=Path(folder) / f"{name}-{look}.png")
