@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import transaction
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.record import Record, Source
@@ -104,7 +105,15 @@ def _next(experiment: Experiment) -> Job | None:
 def make_compared(
     cast: Cast, *, rows: int = 60, name: str = "Planner against baseline"
 ) -> tuple[Arm, Arm]:
-    """Return two arms of a completed experiment: B gains a level of two scores in most rows, and loses one in some."""
+    """Return two arms of a completed experiment: B gains a level of two scores in most rows, and loses one in some.
+
+    All in one transaction: a worker that runs beside would answer the first questions itself.
+    """
+    with tenant_scope(cast.tenant.pk), transaction.atomic():
+        return _compared(cast, rows, name)
+
+
+def _compared(cast: Cast, rows: int, name: str) -> tuple[Arm, Arm]:
     texts = [f"Which heading covers item {n}?" for n in range(rows)]
     version = make_version(cast, [Record(question=q, answer="a") for q in texts])
     target = {"kind": "model", "model": "extractive"}
