@@ -38,7 +38,8 @@ class _Call:
         self._function, self._loop, self._done = function, loop, done
         self._context = contextvars.copy_context()
 
-    def run(self) -> None:
+    def run(self, when_through: Callable[[], None]) -> None:
+        """Run the function, call ``when_through``, and hand over the outcome."""
         value: Any = None
         error: BaseException | None = None
         try:
@@ -48,6 +49,7 @@ class _Call:
             error = caught
         if isinstance(error, StopIteration):  # a future refuses to carry it
             error = RuntimeError("the function raised StopIteration")
+        when_through()
         # The loop may be closed when the process is ending; then nobody waits for the outcome.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, value, error)
@@ -105,14 +107,17 @@ class BlockingThreads:
         call: _Call | None = first
         try:
             while call is not None:
-                call.run()
+                # Idle before anybody hears of the outcome: who calls again at once finds this thread, and starts none.
+                call.run(self._be_idle)
                 call = self._next()
         finally:
             connections.close_all()
 
-    def _next(self) -> _Call | None:
+    def _be_idle(self) -> None:
         with self._lock:
             self._idle += 1
+
+    def _next(self) -> _Call | None:
         try:
             return self._calls.get(timeout=IDLE_S)
         except queue.Empty:

@@ -46,7 +46,9 @@ def test_main_job_is_done_without_a_mouse(new_page: Callable[..., Page], cast: C
         tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="search_documents",
     )  # fmt: skip
     page = new_page()
-    page.on("filechooser", lambda _: None)  # heard from now on: asking at the press comes too late at times
+    page.on(
+        "filechooser", lambda _: None
+    )  # heard from now on: asking at the press comes too late at times
     page.goto("/accounts/login/")
     portal = Portal(page, cast.tenant.slug)
     go_to(page, page.get_by_label("Email"))
