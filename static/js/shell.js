@@ -149,11 +149,6 @@ document.addEventListener("click", async (e) => {
     setTimeout(() => delete button.dataset.done, 2000);
   } catch { getSelection().selectAllChildren(from); toast("Copying was refused by the browser. The text is selected: press Ctrl+C."); }
 });
-// On a narrow screen tabs scroll sideways: the open one is brought into view.
-for (const tabs of document.querySelectorAll(".tabs, .settings > nav")) {
-  const open = tabs.querySelector("[aria-current]");
-  if (open) tabs.scrollLeft = open.offsetLeft + open.offsetWidth + 24 - tabs.offsetLeft - tabs.clientWidth;
-}
 // <input data-filter="#list"> hides the list's links whose text does not contain the input.
 document.addEventListener("input", (e) => {
   const target = e.target.dataset?.filter && document.querySelector(e.target.dataset.filter);
