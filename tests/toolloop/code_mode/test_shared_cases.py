@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gc
 import json
 import time
 from collections.abc import Iterator
@@ -77,6 +78,14 @@ class Refusing(NullJournal):
         if call.name != "danger":
             return None
         return ToolResult(call.id, call.name, "You may not.", is_error=True, error_code="denied")
+
+
+@pytest.fixture(autouse=True)
+def heap() -> Iterator[None]:
+    """Keep what thousands of tests before left from being collected while a program runs: that takes seconds."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
