@@ -57,7 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("servers"))
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            if not item.get_closest_marker("flaky"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

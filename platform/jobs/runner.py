@@ -193,6 +193,7 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
         elif isinstance(error, JobCancelled):
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif isinstance(error, DomainError):
+            log.info("job_refused", job=job.pk, kind=job.kind, code=error.code)
             job_end(row, JobStatus.FAILED, *failure_of(error))
         elif row.attempts < row.max_attempts:
             log.warning("job_retry", job=job.pk, kind=job.kind, exc_info=error)

@@ -67,7 +67,8 @@ def assert_nothing_runs(tenant: Tenant) -> None:
 def assert_ready_and_reconciled(tenant: Tenant, pk: int) -> None:
     """The document is ready; row, tables and a fresh computation agree; nothing is there twice."""
     document = document_now(tenant, pk)
-    assert (document.status, document.error_code, document.error_message) == ("ready", "", "")
+    told = (document.status, document.error_code, document.error_message)
+    assert told == ("ready", "", ""), told
     assert document.job is not None
     assert document.job.status == JobStatus.SUCCEEDED
     with tenant_scope(tenant.pk):
