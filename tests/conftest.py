@@ -52,13 +52,15 @@ def _flush_cheaply() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one process run all tests that start servers: two products at once slow each other into time limits.
 
-    They watch real processes and browsers by the clock, so one that fails runs a second time; the closing line counts it.
+    They watch real processes and browsers by the clock, as those marked "clock" do theirs, so one that fails runs a
+    second time; the closing line counts it.
     """
     for item in items:
-        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
+        marks = {mark.name for mark in item.iter_markers()}
+        if "servers" in marks and "xdist_group" not in marks:
             item.add_marker(pytest.mark.xdist_group("servers"))
-            if not item.get_closest_marker("flaky"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
+        if marks & {"servers", "clock"} and "flaky" not in marks:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -286,6 +286,7 @@ def service() -> Iterator[http.server.ThreadingHTTPServer]:
     "mood",
     ["refused", "500", "503", "429", "401", "400", "slow", "cut", "html", "dimensions", "nan", "zeros", "few"],
 )  # fmt: skip
+@pytest.mark.clock
 def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
     cast: Cast,
     collection: Collection,

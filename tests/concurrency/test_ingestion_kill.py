@@ -100,7 +100,7 @@ def test_document_fails_with_a_reason_when_only_its_reader_is_killed(
     readers = [
         child
         for child in psutil.Process(worker).children()
-        if "apps.collections.ingestion.child" in child.cmdline()
+        if not is_gone(child.pid) and "apps.collections.ingestion.child" in child.cmdline()
     ]
     assert len(readers) == 1
     kill_hard(readers[0].pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -118,11 +119,9 @@ def test_quote_is_what_the_answer_repeats_or_else_the_closest(answer: str, quote
     "text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000]
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
-    import time
-
-    began = time.perf_counter()
+    began = time.process_time()
     answer_cite(text, KNOWN)
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_payloads_of_other_tools_are_passed_over() -> None:

@@ -274,6 +274,7 @@ async def test_heartbeat_comes_while_nothing_happens(cast: Cast, monkeypatch: An
     assert hub.here._topics == {}
 
 
+@pytest.mark.clock
 async def test_stop_from_the_page_keeps_the_text_and_ends_the_stream(
     cast: Cast, lane_threads: Executor, monkeypatch: Any
 ) -> None:

@@ -55,6 +55,7 @@ async def test_blocking_tool_reads_its_own_tenant_only(cast: Cast, lane_threads:
     assert told == ["1 in lane-blocking"]
 
 
+@pytest.mark.clock
 async def test_run_goes_on_when_tools_hang(cast: Cast, lane_threads: Executor) -> None:
     run, job = await sync_to_async(make_run)(cast)
     gate = threading.Event()

@@ -155,6 +155,7 @@ def test_empty_answer_is_a_failure_when_the_model_refuses(cast: Cast, scripted: 
     assert caught.value.code == "no_answer"
 
 
+@pytest.mark.clock
 def test_request_ends_at_once_when_the_job_is_cancelled(cast: Cast, server: FakeProvider) -> None:
     cancelled = threading.Event()
     threading.Timer(0.4, cancelled.set).start()

@@ -178,6 +178,7 @@ async def test_old_worker_writes_nothing_when_its_job_was_taken_over(
 
 
 @pytest.mark.parametrize("listening", [True, False])
+@pytest.mark.clock
 async def test_stop_takes_less_than_a_second_and_keeps_the_text(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, listening: bool
 ) -> None:

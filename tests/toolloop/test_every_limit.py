@@ -115,6 +115,7 @@ ENDING: dict[str, tuple[Limits, Callable[[], Any], Profile | None, range]] = {
 both_forms = pytest.mark.parametrize("form", ["plain", "streamed"])
 
 
+@pytest.mark.clock
 @both_forms
 @pytest.mark.parametrize("name", ENDING)
 async def test_run_ends_with_one_answer_without_tools_when_a_limit_is_met(name: str, form: Form):
@@ -282,6 +283,7 @@ async def ended(run: Run) -> None:
     assert done.provider.open_streams == 0
 
 
+@pytest.mark.clock
 @both_forms
 @pytest.mark.parametrize("name", CASES)
 async def test_limit_holds(name: str, form: Form):

@@ -63,6 +63,7 @@ async def test_result_reaches_the_model_when_a_tool_is_called():
     ]
 
 
+@pytest.mark.clock
 async def test_results_keep_call_order_when_calls_run_in_parallel():
     started = time.monotonic()
     dialogue = await converse(
@@ -319,6 +320,7 @@ async def test_blocking_tool_leaves_the_event_loop_free_and_keeps_context_variab
     assert dialogue.end.status == "completed"
 
 
+@pytest.mark.clock
 async def test_tool_is_given_up_when_it_takes_too_long():
     seen: list[ToolContext] = []
 

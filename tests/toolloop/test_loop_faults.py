@@ -77,6 +77,7 @@ async def test_retry_waits_as_long_as_the_provider_asks():
     assert time.monotonic() - started >= 0.2
 
 
+@pytest.mark.clock
 async def test_run_fails_at_once_when_the_wait_would_pass_the_deadline():
     started = time.monotonic()
     dialogue = await converse(

@@ -73,6 +73,7 @@ async def test_run_ends_with_an_answer_when_max_tokens_is_met():
     assert 2 <= len(dialogue.provider.requests) <= 4
 
 
+@pytest.mark.clock
 async def test_tools_are_cut_off_and_an_answer_comes_when_time_is_over():
     journal = Recorder()
     script = [calls(call("wait", seconds=5), call("add", a=1, b=1)), says("My best answer.")]

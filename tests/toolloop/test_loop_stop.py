@@ -18,6 +18,8 @@ from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.tools import Toolset, tool
 
+pytestmark = pytest.mark.clock
+
 
 class Conversation:
     """A run in a task of its own, so that a test can act while it goes on."""

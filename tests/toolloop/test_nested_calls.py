@@ -365,6 +365,7 @@ async def test_run_ends_with_the_journals_error_when_it_fails_while_the_run_stop
         await run(["hang", {}], tools=(hang,), stop=stop, journal=Failing())
 
 
+@pytest.mark.clock
 async def test_stop_is_quick_when_a_nested_call_resists_its_cancellation() -> None:
     stop, release = asyncio.Event(), asyncio.Event()
 

@@ -77,6 +77,7 @@ def execute(cast: Cast, *calls: tuple[str, Any], role: str = "member", **values:
         return calls_execute(tenant=cast.tenant, actor=cast.actor(role), calls=made, **values)
 
 
+@pytest.mark.clock
 def test_calls_run_side_by_side_and_are_recorded_in_their_order(cast: Cast) -> None:
     begun = time.monotonic()
     done = execute(cast, *[("wait_a_little", {})] * 5, ("calculate", {"expression": "6*7"}), ("nothing", {}))  # fmt: skip

@@ -233,6 +233,7 @@ def test_redirects_and_refusals_are_errors_and_not_followed(
     assert deliveries(cast)[0].response_status == status
 
 
+@pytest.mark.clock
 def test_receiver_that_drips_or_floods_costs_little(
     cast: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):

@@ -147,6 +147,7 @@ def rules_of(*signals: dict[str, object], threshold: float = 1) -> object:
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(\w+\s?)*!", r"(.*a){20}b"])
+@pytest.mark.clock
 def test_search_ends_when_a_pattern_explodes(pattern):
     rules = document_type_rules_parse(
         rules_of({"field": "content", "pattern": pattern}, {"field": "name", "pattern": "x"})

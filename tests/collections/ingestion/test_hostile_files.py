@@ -195,6 +195,7 @@ FILES: list[tuple[str, Maker, set[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "write", "ends"), FILES, ids=[name for name, _, _ in FILES])
+@pytest.mark.clock
 def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
     path = tmp_path / name
     write(path)

@@ -95,6 +95,7 @@ async def test_program_goes_on_when_it_catches_the_refusal():
     assert (result.ending, result.output) == (Ending.OK, "no No.\n")
 
 
+@pytest.mark.clock
 async def test_ending_is_cancelled_when_stop_is_set():
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(0.2, stop.set)

@@ -123,6 +123,7 @@ LIMITS = CodeLimits(run_s=1.0, turn_s=1.0, wall_s=2.0)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.clock
 async def test_program_is_contained_when_it_is_hostile(name):
     ending, code = PROGRAMS[name]
     mode = CodeMode([ping, echo, hang, big], limits=LIMITS)

@@ -96,6 +96,7 @@ def canary(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> Iterator[N
 
 
 @pytest.mark.parametrize("case", cases("hostile.json"))
+@pytest.mark.clock
 async def test_program_is_contained_when_it_is_hostile(case):
     tools = {"ping": ping, "echo": echo, "danger": danger}
     mode = CodeMode(

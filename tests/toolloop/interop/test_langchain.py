@@ -126,6 +126,7 @@ async def test_failures_are_tool_exceptions(made: Tool, arguments: Any, words: s
     assert (told.status, words in told.content) == ("error", True)
 
 
+@pytest.mark.clock
 async def test_timeouts_and_output_limits_hold_in_langchain_too() -> None:
     slow = to_langchain(wait, timeout_s=0.1)
     short = to_langchain(Tool("wait", "Wait.", {"type": "object"}, _forever, timeout_s=0.1))

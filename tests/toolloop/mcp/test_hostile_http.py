@@ -140,6 +140,7 @@ async def test_a_compressed_bomb_is_refused(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("where", ["head", "body", "stream"])
+@pytest.mark.clock
 async def test_a_hanging_server_costs_one_timeout_and_is_told(raw: Raw, where: str) -> None:
     async def hang(_: Raw, message: Any, writer: asyncio.StreamWriter) -> None:
         if where == "body":
@@ -164,6 +165,7 @@ async def test_a_hanging_server_costs_one_timeout_and_is_told(raw: Raw, where: s
         assert cancelled == next(m["id"] for m in raw.seen if m["method"] == "tools/call")
 
 
+@pytest.mark.clock
 async def test_connecting_gives_up_when_the_handshake_hangs(raw: Raw) -> None:
     async def hang(_: Raw, __: Any, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
@@ -216,6 +218,7 @@ async def test_a_server_error_is_told_to_the_model_without_controls(raw: Raw) ->
     assert len(caught.value.message) < 2_500
 
 
+@pytest.mark.clock
 async def test_output_schema_is_checked_and_its_pattern_is_not_run(raw: Raw) -> None:
     schema = {
         "type": "object",

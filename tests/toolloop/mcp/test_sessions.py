@@ -77,6 +77,7 @@ async def test_ten_calls_that_meet_a_forgotten_session_begin_one_new_session(raw
     assert begun == ["s0", "s1"]
 
 
+@pytest.mark.clock
 async def test_closing_ends_calls_that_run_and_the_server_can_be_connected_again(raw: Raw) -> None:
     async def hang(_: Raw, __: Any, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)

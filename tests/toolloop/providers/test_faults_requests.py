@@ -73,6 +73,7 @@ async def test_wait_is_ours_and_grows_when_the_provider_names_none(wire: Wire) -
 
 @every_wire
 @pytest.mark.parametrize("seconds", ["60", "86400"])
+@pytest.mark.clock
 async def test_run_fails_at_once_when_the_wait_would_pass_its_deadline(
     wire: Wire, seconds: str
 ) -> None:
@@ -166,6 +167,7 @@ async def test_run_is_answered_by_the_second_request_when_the_first_gets_no_answ
 
 
 @every_wire
+@pytest.mark.clock
 async def test_run_ends_at_its_deadline_when_no_answer_begins(wire: Wire) -> None:
     async def never() -> None:
         await asyncio.Event().wait()

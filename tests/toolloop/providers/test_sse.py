@@ -111,6 +111,7 @@ async def test_nothing_is_left_for_the_loop_to_close_when_reading_stops_early() 
     assert not left
 
 
+@pytest.mark.clock
 async def test_draining_gives_up_when_the_server_keeps_silent() -> None:
     events = reader(Body(b"data: 1\n\n", None))
     await anext(events)
