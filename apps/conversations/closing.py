@@ -11,11 +11,11 @@ from apps.conversations.citations import answer_cite, passages_of
 from apps.conversations.models import Citation, Message, QueuedQuestion, Turn
 from apps.conversations.services import QUEUE_JOB, TITLE_JOB
 from apps.conversations.support import unsupported_find
+from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import payload_list
-from runs.storable import text_storable
 from tenancy.actors import system_actor
 from toolloop.output import Output
 

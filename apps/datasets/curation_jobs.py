@@ -29,6 +29,7 @@ from apps.datasets.models import (
 from apps.datasets.record import Record
 from apps.datasets.selectors import version_rows
 from apps.datasets.services.rows import NewRow, rows_insert
+from basics.storable import json_storable
 from jobs.context import JobCancelled
 from jobs.notify import notify
 from tenancy.actors import system_actor
@@ -209,7 +210,7 @@ def _end(ctx: WorkContext, row: Work, status: WorkStatus, **facts: Any) -> None:
         row.status, row.finished_at = status, timezone.now()
         row.error_code = row.error_message = ""
         for name, value in facts.items():
-            setattr(row, name, value)
+            setattr(row, name, json_storable(value))
         row.save()
         audit_record(
             tenant=row.tenant,

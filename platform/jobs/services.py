@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from basics.errors import Conflict
+from basics.storable import text_storable
 from jobs import registry
 from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
@@ -102,9 +103,13 @@ def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
 
 
 def job_end(job: Job, status: str, code: str = "", message: str = "") -> None:
-    """Give a job its terminal state and let the application's own row end with it, in the current transaction."""
+    """Give a job its terminal state and let the application's own row end with it, in the current transaction.
+
+    Args:
+        message: may quote what a file or a server said; what Postgres does not take is replaced.
+    """
     job.status = status
-    job.error_code, job.error_message = code, message
+    job.error_code, job.error_message = code, text_storable(message)
     job.finished_at, job.lease_expires_at = timezone.now(), None
     job.save(
         update_fields=["status", "error_code", "error_message", "finished_at", "lease_expires_at"]

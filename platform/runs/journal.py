@@ -13,11 +13,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from basics.storable import json_storable, text_storable
 from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
 from runs.recorder import Recorder
-from runs.storable import json_storable, text_storable
 from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING
 from runs.usage import HELPER, usage_columns
 from toolloop.deferred import PendingCall

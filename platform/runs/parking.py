@@ -10,13 +10,13 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from basics.storable import json_storable, text_storable
 from jobs.notify import notify
 from runs.argument_changes import argument_changes
 from runs.deciders import APPROVALS, approver_labels
 from runs.journal import call_key, name_storable
 from runs.models import UNENDED, DecisionStatus, PendingDecision, Run
 from runs.models import ToolCall as Row
-from runs.storable import json_storable, text_storable
 from toolloop.deferred import Decision, PendingCall
 from toolloop.masking import masked
 from toolloop.messages import ToolCall, Turn

@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 
 from django.db.models import QuerySet
 
+from basics.storable import text_storable
 from runs.models import ChunkRead
-from runs.storable import text_storable
 from tenancy.actors import Actor
 
 _NAME, _COLLECTION, _TOOL = 255, 120, 100

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
+from basics.storable import json_storable
 from jobs.context import JobContext
-from runs.storable import json_storable
 from runs.transcript import TEXT, Transcript
 from runs.writes import Batch, batch_write
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db.models import Count, Sum
 
+from basics.storable import json_storable, text_storable
 from runs.models import Run, UsageRecord
-from runs.storable import json_storable, text_storable
 from toolloop.messages import Usage
 from toolloop.metering import UsageEvent
 from toolloop.purse import charged_usd

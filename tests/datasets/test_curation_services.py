@@ -223,6 +223,13 @@ def test_a_file_that_is_none_fails_with_its_reason(cast: Cast, dataset: Dataset)
     assert (row.status, row.error_code) == ("failed", "file_unreadable")
 
 
+@pytest.mark.parametrize("content", [b'{"question": "\\u0000", "answer": 1}\n', b'\x00\xff\n', b'"\\udc89"\n'])  # fmt: skip
+def test_an_import_ends_when_its_problems_quote_what_postgres_does_not_take(cast: Cast, dataset: Dataset, content: bytes) -> None:  # fmt: skip
+    row = bring(cast, dataset, content)
+    assert (row.status, row.created, row.failed) == ("completed", 0, 1)
+    assert [problem["row"] for problem in row.problems] == [1]
+
+
 def test_an_import_that_crashed_counts_what_it_had_added(cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     from apps.datasets import curation_jobs
 

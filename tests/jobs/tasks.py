@@ -34,6 +34,11 @@ def refuse(ctx: JobContext, path: str) -> None:
     raise Invalid("bad_input", "This input cannot be used.")
 
 
+@job("tests.refuse_unstorable", on_end=_ended)
+def refuse_unstorable(ctx: JobContext, path: str) -> None:
+    raise Invalid("bad_input", "No row: “a\x00b\udc89”.")
+
+
 @job("tests.crash", max_attempts=2, on_end=_ended)
 def crash(ctx: JobContext, path: str) -> None:
     _note(path, f"ran {ctx.attempt}")

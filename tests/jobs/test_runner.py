@@ -57,6 +57,13 @@ def test_job_fails_at_once_with_its_reason_when_the_handler_refuses(
     assert notes.read_text() == "ended failed bad_input\n"
 
 
+def test_job_ends_when_its_reason_holds_what_postgres_does_not_take(
+    cast: Cast, notes: Path
+) -> None:
+    job = run_here(cast.tenant.pk, _enqueue(cast, "tests.refuse_unstorable", notes).pk)
+    assert (job.status, job.error_message) == (JobStatus.FAILED, "No row: “a\ufffdb\ufffd”.")
+
+
 def test_job_is_retried_then_failed_when_the_handler_crashes(cast: Cast, notes: Path) -> None:
     job = run_here(cast.tenant.pk, _enqueue(cast, "tests.crash", notes).pk)
     assert job.status == JobStatus.QUEUED

@@ -21,10 +21,10 @@ from django.db.models.functions import Now
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState, PaidCall
 from apps.datasets.record import Record
 from apps.datasets.services.rows import NewRow, rows_insert
+from basics.storable import json_storable
 from jobs.notify import notify
 from runs.models import UsageRecord
 from runs.services import AnsweredRun, runs_record
-from runs.storable import json_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 

@@ -23,10 +23,10 @@ from apps.datasets.generation.work import (
     Released,
     Work,
 )
+from basics.storable import json_storable
 from budgets.ledger import EXCEEDED, Payer
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
-from runs.storable import json_storable
 from runs.usage import usage_columns
 from toolloop.events import RunFinished
 from toolloop.limits import Limits

@@ -28,7 +28,7 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.services.experiments import ArmSpec, experiment_create
 from basics.errors import Conflict, Invalid, Missing
-from runs.storable import text_storable
+from basics.storable import text_storable
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
 from tenancy.services import audit_record

@@ -12,9 +12,9 @@ from apps.evaluations.drift import gold_items
 from apps.evaluations.judging import is_lexical, judge_options, rubric_version_get
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
 from apps.evaluations.services.trials import experiment_locked, trials_start
+from basics.storable import text_storable
 from jobs.models import ACTIVE, Job
 from jobs.services import job_enqueue
-from runs.storable import text_storable
 from tenancy.actors import Actor, system_actor
 
 CHECK_JOB = "evaluations.judge_check"

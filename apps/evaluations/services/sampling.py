@@ -22,10 +22,10 @@ from apps.evaluations.models import (
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from apps.evaluations.services.experiments import scorer_checked
 from basics.errors import Conflict, Invalid, Missing
+from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import RunStatus
-from runs.storable import text_storable
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -29,8 +29,8 @@ from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
 from apps.evaluations.selectors import arm_scores_counted
 from apps.evaluations.series import pack
 from apps.evaluations.services.stopping import arms_stop
+from basics.storable import json_storable, text_storable
 from jobs.services import job_enqueue
-from runs.storable import json_storable, text_storable
 from tenancy.actors import Actor, system_actor
 
 TRIAL_JOB = "evaluations.trial_run"

@@ -18,6 +18,7 @@ from apps.tools.limits import LIMITED, CallsLimited
 from apps.tools.offer import offer_context, offer_guard, offer_tools
 from apps.tools.sources.mcp_sessions import sessions_close
 from basics.errors import Conflict, Denied, Invalid
+from basics.storable import json_storable, text_storable
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -33,7 +34,6 @@ from runs.models import CallPath, ChunkRead, Run, RunStatus, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
 from runs.services import run_create
-from runs.storable import json_storable, text_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record

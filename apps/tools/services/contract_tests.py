@@ -16,8 +16,8 @@ from apps.tools.sources import IN_DB
 from apps.tools.sources.making import source_tools
 from apps.tools.sources.mcp_sessions import sessions_close
 from basics.errors import DomainError, Missing
+from basics.storable import text_storable
 from jobs.blocking import BlockingThreads
-from runs.storable import text_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

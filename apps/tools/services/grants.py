@@ -15,8 +15,8 @@ from apps.tools.bundles import BUILTIN, COLLECTIONS
 from apps.tools.conditions import Unevaluable, conditions_compile
 from apps.tools.models import ToolGrant, Toolkit
 from basics.errors import Invalid, Missing
+from basics.storable import json_storable
 from runs.models import ApproverKind
-from runs.storable import json_storable
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
 from tenancy.scope import tenant_scope

@@ -14,9 +14,9 @@ from apps.tools.models import ToolSource
 from apps.tools.sources import kind_get
 from apps.tools.sources.http import origin
 from basics.errors import Invalid, Missing
+from basics.storable import json_storable
 from jobs.models import Job
 from jobs.services import job_enqueue
-from runs.storable import json_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

@@ -14,7 +14,7 @@ from apps.tools.services.contract_tests import TestRun, tests_execute, tests_rec
 from apps.tools.services.sources import invalid, source_locked
 from apps.tools.sources import FoundTool, SourceError
 from basics.errors import Conflict, Missing
-from runs.storable import json_storable, text_storable
+from basics.storable import json_storable, text_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

@@ -10,13 +10,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Denied, Invalid, Missing
+from basics.storable import json_storable, text_storable
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable
 from runs.models import ApproverKind, DecisionStatus, PendingDecision, Run, RunStatus
 from runs.parking import decided_data
 from runs.services.lifecycle import event_append
-from runs.storable import json_storable, text_storable
 from runs.transcript import DECIDED
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant

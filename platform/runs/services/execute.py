@@ -14,6 +14,7 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
+from basics.storable import json_storable, text_storable
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.journal import RunJournal, call_key, history_rebuilt
@@ -26,7 +27,6 @@ from runs.selectors import transcript_read
 from runs.services.helping import HELPING, Helping
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
 from runs.stopping import stop_watch
-from runs.storable import json_storable, text_storable
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
+from basics.storable import json_storable
 from budgets.ledger import BudgetExceeded, budget_require, run_holds_release
 from jobs import registry
 from jobs.models import Job, JobStatus
@@ -29,7 +30,6 @@ from runs.providers import model_is_free
 from runs.purse import run_payer
 from runs.selectors import transcript_read
 from runs.stopping import stop_topic
-from runs.storable import json_storable
 from runs.transcript import FINISHED
 from tenancy.actors import Actor
 from tenancy.models import Tenant

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from basics.storable import json_storable, text_storable
 from runs.journal import (
     call_arguments,
     call_key,
@@ -21,7 +22,6 @@ from runs.journal import (
 from runs.models import CallPath, ChunkRead, Run, RunStatus, RunStep, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
-from runs.storable import json_storable, text_storable
 from tenancy.models import Tenant
 from toolloop.messages import ToolCall, ToolResult, Turn, Usage
 from toolloop.tools import Tool
