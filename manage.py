@@ -17,7 +17,12 @@ def main() -> None:
         sys.exit(up(sys.argv[2:]))
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from config.env import SettingsError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except SettingsError as error:
+        sys.exit(f"Settings: {error}")
 
 
 if __name__ == "__main__":

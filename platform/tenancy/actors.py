@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from basics.errors import Denied
-from tenancy.permissions import ACTIONS
+from tenancy.permissions import ACTIONS, BY_NAME_ALONE, KEY_SCOPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,16 @@ class Actor:
     def require(self, action: str) -> None:
         """Raise Denied unless the action is allowed."""
         if not self.can(action):
-            raise Denied(
-                "permission_denied",
-                f"You may not do this here: it needs the right “{action}”. Ask an owner of the workspace.",
-                data={"action": action},
-            )
+            raise Denied("permission_denied", self._refusal(action), data={"action": action})
+
+    def _refusal(self, action: str) -> str:
+        if self.kind != "api_key":
+            return f"You may not do this here: it needs the right “{action}”. Ask an owner of the workspace."
+        if action not in KEY_SCOPES:
+            return f"No API key may do this: the right “{action}” stays with people."
+        every = f"{action.partition('.')[0]}.*"
+        hint = f" (“{every}” does not include it)" if action in BY_NAME_ALONE else ""
+        return f"This key may not do this: it needs the scope “{action}”{hint}, and its maker the same right."
 
 
 def system_actor(tenant_id: int, user_id: int | None = None) -> Actor:

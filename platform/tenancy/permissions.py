@@ -67,7 +67,7 @@ KEY_SCOPES: frozenset[str] = (_MEMBER - {"app.connect"}) | {
     "retention.manage",
 }
 # Such a key can give itself every tool, or all the money, or have what people said deleted. ``noun.*`` does not mean it: who makes one says so.
-_BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage", "retention.manage"})
+BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage", "retention.manage"})
 
 
 # What a connected application may be given, in the words in which its person is asked. It is all that the MCP server asks for.
@@ -105,7 +105,7 @@ def expand_scopes(scopes: list[str]) -> frozenset[str]:
     actions: set[str] = set()
     for scope in scopes:
         noun, dot, verb = scope.partition(".")
-        every = KEY_SCOPES - _BY_NAME_ALONE if verb == "*" else frozenset()
+        every = KEY_SCOPES - BY_NAME_ALONE if verb == "*" else frozenset()
         found = {a for a in KEY_SCOPES if a == scope or (a in every and a.startswith(noun + dot))}
         if not found:
             raise ValueError(f"unknown scope {scope!r}; known: {', '.join(sorted(KEY_SCOPES))}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -32,6 +34,20 @@ def output(*arguments: str) -> str:
     out = StringIO()
     call_command(*arguments, stdout=out)
     return out.getvalue()
+
+
+def test_unknown_setting_is_named_in_one_line():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={**os.environ, "GROUNDWORK_PORTT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Settings: GROUNDWORK_PORTT is not a setting of Groundwork.")
+    assert done.stderr.count("\n") == 1
 
 
 # --- keys and workspaces -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from basics.errors import DomainError
 from tenancy.models import Membership, Role, Tenant
-from tenancy.permissions import KEY_SCOPES
+from tenancy.permissions import BY_NAME_ALONE, KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
 from tenancy.services import api_key_create
@@ -23,7 +23,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scopes",
             required=True,
-            help=f"comma-separated, noun.* for all of a noun; known: {', '.join(sorted(KEY_SCOPES))}",
+            help=f"comma-separated, noun.* for all of a noun but {', '.join(sorted(BY_NAME_ALONE))}, "
+            f"which must be named; known: {', '.join(sorted(KEY_SCOPES))}",
         )
         parser.add_argument("--name", default="made at the command line")
         parser.add_argument(
