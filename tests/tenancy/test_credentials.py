@@ -131,6 +131,8 @@ def test_old_key_can_go_once_everything_is_encrypted_anew(cast: Cast, settings):
     assert found(cast).secret.reveal() == SECRET
     with tenant_scope(cast.tenant.pk):
         hook.refresh_from_db()
+        told = list(AuditEvent.objects.filter(action="credential.rotate").values_list("data", flat=True))  # fmt: skip
+    assert sorted((fact["kind"], fact["count"]) for fact in told) == [("provider credential", 1), ("webhook", 1)]  # fmt: skip
     assert crypto.decrypt(hook.secret_encrypted, tenant_id=cast.tenant.pk, purpose="webhook").reveal() == "whsec"  # fmt: skip
     settings.CREDENTIAL_KEYS = [old]  # as if the wrong one was dropped: nothing is lost
     with pytest.raises(CommandError, match="cannot be read"):

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from basics.errors import Conflict
 from tenancy import services
+from tenancy.permissions import APP_SCOPES
 from tenancy.selectors import connection_list
 from web.oauth.metadata import resource_of
 from web.requests import TenantRequest, allowed
@@ -24,7 +25,10 @@ def connections(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "GET":
         context = {
             "section": "connections",
-            "connections": list(connection_list(actor=request.actor)),
+            "connections": [
+                (row, [words for scope, words in APP_SCOPES.items() if scope in row.scopes])
+                for row in connection_list(actor=request.actor)
+            ],
             "sees_all": request.actor.can("key.manage"),
             "mcp_url": resource_of(request, tenant_slug),
         }

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.db.models import Model
 
+from tenancy.actors import system_actor
 from tenancy.crypto import DecryptionError, rotate
-from tenancy.scope import platform_scope
+from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
 
 SUFFIX = "_encrypted"  # how every column is called that holds what ``tenancy.crypto`` made
 
@@ -33,9 +38,10 @@ class Command(BaseCommand):
 
     def _column(self, model: type[Model], name: str) -> int:
         """Bring one column to the first key; return how many of its values cannot be read."""
-        done = kept = unreadable = 0
+        done: Counter[int] = Counter()
+        kept = unreadable = 0
         rows = model._default_manager.order_by("pk")
-        for pk, stored in rows.values_list("pk", name).iterator(chunk_size=200):
+        for pk, tenant_id, stored in rows.values_list("pk", "tenant_id", name).iterator(chunk_size=200):  # fmt: skip
             try:
                 new = rotate(stored)
             except DecryptionError:
@@ -44,6 +50,15 @@ class Command(BaseCommand):
                 continue
             # Only what was read is replaced: a secret that somebody has entered since is under the first key already.
             changed = new is not None and rows.filter(pk=pk, **{name: bytes(stored)}).update(**{name: new})  # fmt: skip
-            done, kept = done + bool(changed), kept + (not changed)
-        self.stdout.write(f"{model._meta.label}: {done} encrypted anew, {kept} left, {unreadable} unreadable")  # fmt: skip
+            done[tenant_id] += changed
+            kept += not changed
+        for tenant in Tenant.objects.filter(pk__in=+done):
+            with tenant_scope(tenant.pk), transaction.atomic():
+                audit_record(
+                    tenant=tenant,
+                    actor=system_actor(tenant.pk),
+                    action="credential.rotate",
+                    data={"kind": str(model._meta.verbose_name), "count": done[tenant.pk]},
+                )
+        self.stdout.write(f"{model._meta.label}: {done.total()} encrypted anew, {kept} left, {unreadable} unreadable")  # fmt: skip
         return unreadable
