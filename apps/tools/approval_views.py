@@ -190,7 +190,7 @@ def decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("tools:approval", tenant_slug, pk)
-    messages.success(request, f"{done.name} is {done.get_status_display()}.")
+    messages.success(request, f"{done.name} is {done.get_status_display().lower()}.")
     return redirect("tools:approvals", tenant_slug)
 
 

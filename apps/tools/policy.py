@@ -253,7 +253,7 @@ def _rule(grant: Grant) -> _Rule:
             problem = str(error)
     effect: Effect = "deny" if problem else grant.effect  # type: ignore[assignment]
     if problem:
-        problem = f"grant {grant.id} cannot be read: {problem}"
+        problem = f"rule {grant.id} cannot be read: {problem}"
     return _Rule(grant, effect, _order(effect, grant), who, check, problem)
 
 
@@ -290,14 +290,14 @@ def _applied(rule: _Rule, arguments: Mapping[str, Any] | None) -> _Rule | None:
     try:
         return rule if rule.check(arguments) else None
     except Unevaluable as error:
-        problem = f"grant {rule.grant.id} cannot be evaluated: {error}"
+        problem = f"rule {rule.grant.id} cannot be evaluated: {error}"
         return replace(rule, effect="deny", order=_order("deny", rule.grant), problem=problem)
 
 
 def _why(rule: _Rule) -> str:
     verb = {"allow": "allows", "ask": "asks about", "deny": "denies"}[rule.effect]
     note = f": {rule.grant.note}" if rule.grant.note else ""
-    return f"grant {rule.grant.id} {verb} this call{note}"
+    return f"rule {rule.grant.id} {verb} this call{note}"
 
 
 def _order(effect: Effect, grant: Grant) -> _Order:

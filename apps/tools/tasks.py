@@ -59,7 +59,7 @@ async def calls_run(ctx: JobContext, *, run_id: int) -> None:
         provider=ScriptedProvider(script, by_history=True),
         system="",
         history=[UserMessage("Calls from outside of a conversation.")],
-        limits=Limits(max_steps=1, max_seconds=float(settings.RUN_SECONDS)),
+        limits=Limits(max_steps=2, max_seconds=float(settings.RUN_SECONDS)),
         context=offer_context(
             tenant=prepared.tenant,
             run=prepared.run,
