@@ -104,6 +104,16 @@ def test_each_answer_is_graded_by_so_many_and_by_nobody_twice(cast, arms):
     assert sorted(g.skipped for g in progress.graders) == [0, 0, 2]
 
 
+def test_rest_says_that_two_arms_have_no_such_score_in_common(cast, arms, client):
+    a, b = arms
+    client.force_login(cast.user("member"), "django.contrib.auth.backends.ModelBackend")
+    path = f"/api/v1/arms/{a.pk}/comparison?against={b.pk}"
+    said = {"X-Tenant": cast.tenant.slug}
+    assert client.get(path, headers=said).status_code == 200
+    answer = client.get(path + "&score=nope", headers=said)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_comparable")
+
+
 def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
     a, b = arms
     queue = make_queue(cast, arms, reviews=2)

@@ -64,6 +64,12 @@ def test_every_write_documents_its_idempotency_key(schema: dict[str, Any]):
             assert ("Idempotent-Replayed" in answer.get("headers", {})) == (status[0] == "2"), where
 
 
+def test_comparisons_may_find_nothing_in_common(schema: dict[str, Any]):
+    found = [o["responses"] for p, m, o in operations(schema) if p.endswith("/comparison") and m == "get"]  # fmt: skip
+    assert found
+    assert all("409" in responses for responses in found)
+
+
 def test_operation_names_are_unique(schema: dict[str, Any]):
     names = [o["operationId"] for _, _, o in operations(schema)]
     assert len(names) == len(set(names))

@@ -110,7 +110,8 @@ def _can_happen(status: str, path: str, method: str, operation: dict[str, Any]) 
     return {
         # A question may name an object too, as the tools offered for a collection do.
         "404": "{" in path or not is_read or path.endswith("/tools"),
-        "409": not is_read,
+        # Two things that are read together may have nothing in common.
+        "409": not is_read or path.endswith("/comparison"),
         "410": is_read and _is_file(operation),
         "413": "requestBody" in operation,
         # A repository is read when it is asked for, and may be none, damaged or too large.
