@@ -14,6 +14,7 @@ from apps.conversations.selectors import model_list
 from apps.datasets.models import DatasetVersion
 from apps.evaluations.judging import LEXICAL
 from apps.evaluations.pairs import PAIRWISE
+from apps.evaluations.scorers.registry import JUDGES
 from apps.evaluations.services import ArmSpec
 from apps.evaluations.services.experiments import MAX_JUDGE_REPEATS
 from apps.evaluations.targets import arms_expand
@@ -23,6 +24,10 @@ from tenancy.models import Tenant
 _SCORERS = [
     ("rubric", "Six scores by a judge"),
     ("faithfulness", "Claims that the passages support"),
+    ("answer_relevancy", "Statements that serve the question"),
+    ("context_recall", "Claims of the reference that search found"),
+    ("context_precision", "Useful passages before useless ones"),
+    ("noise_robustness", "Not misled by passages that are wrong"),
     ("token_f1", "Shared words with the reference (F1)"),
     ("rouge_l", "Longest shared sequence (ROUGE-L)"),
     ("exact", "Same as the reference"),
@@ -33,7 +38,6 @@ _SCORERS = [
     ("tool_calls", "Expected tool calls"),
     (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
-_JUDGED = ("rubric", "faithfulness", PAIRWISE)
 _MOST_PROMPTS = 6
 _LEGS = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
 
@@ -199,7 +203,7 @@ class ExperimentForm(forms.Form):
         """Return the scorers with the chosen judges."""
         judges = {"models": self.cleaned_data["judges"]}
         specs: list[dict[str, Any]] = [
-            {"kind": kind, "options": judges if kind in _JUDGED else {}}
+            {"kind": kind, "options": judges if kind in JUDGES else {}}
             for kind in self.cleaned_data["scorers"]
         ]
         if names := self.cleaned_data["forbidden"].replace(",", " ").split():

@@ -11,8 +11,10 @@ from apps.datasets.rubric import SIX, Criterion, Rubric
 from apps.evaluations.asking import CachedAsk
 from apps.evaluations.models import Arm, RubricVersion
 from apps.evaluations.scorers.base import Scorer
-from apps.evaluations.scorers.judges import Faithfulness, Jury, Repeated, RubricJudge
-from apps.evaluations.scorers.lexical import LexicalFaithfulness, LexicalRubric
+from apps.evaluations.scorers.claims import ByModel
+from apps.evaluations.scorers.judges import Jury, Repeated, RubricJudge
+from apps.evaluations.scorers.lexical import ByWords, LexicalRubric
+from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
 from budgets.ledger import Payer
@@ -115,19 +117,20 @@ def scorers_make(
             rubric = rubric_value(version)
         times = 1 if all(is_lexical(m) for m in chosen.models) else repeats
         juries = tuple(
-            _jury([_judge(rubric, m, ask, time) for m in chosen.models]) for time in range(times)
+            _jury([_judge(kind, rubric, m, ask, time) for m in chosen.models])
+            for time in range(times)
         )
         made.append((juries[0] if times == 1 else Repeated(juries), version))
     return made, list(asks.values())
 
 
 def _judge(
-    rubric: Rubric | None, model: str, ask: Callable[[str, int], CachedAsk], time: int
+    kind: str, rubric: Rubric | None, model: str, ask: Callable[[str, int], CachedAsk], time: int
 ) -> Scorer:
     """Return one judge, by a rubric or of claims."""
-    if is_lexical(model):
-        return LexicalFaithfulness() if rubric is None else LexicalRubric(rubric)
-    return Faithfulness(ask(model, time)) if rubric is None else RubricJudge(rubric, ask(model, time))  # fmt: skip
+    if rubric is None:
+        return RagJudge(kind, ByWords() if is_lexical(model) else ByModel(ask(model, time)))
+    return LexicalRubric(rubric) if is_lexical(model) else RubricJudge(rubric, ask(model, time))
 
 
 def _jury(judges: Sequence[Scorer]) -> Scorer:

@@ -44,6 +44,7 @@ class RuleForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         choices=[
             ("faithfulness", "Claims that the passages support"),
+            ("answer_relevancy", "Statements that serve the question"),
             ("rubric", "Six scores by a judge"),
         ],
         initial=["faithfulness"],

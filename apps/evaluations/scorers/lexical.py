@@ -6,14 +6,14 @@ They let the whole loop be seen and tested in minutes. What they give is a hint,
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from apps.collections.ingestion.identifiers import facts
 from apps.datasets.record import Record
 from apps.datasets.rubric import LEVELS, SIX, Rubric, value_of
-from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
-from apps.evaluations.scorers.judges import claims_score
+from apps.evaluations.scorers.base import Outcome, Passage, ScoreValue, unscored
+from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, Finding, found_in
 from toolloop.sentences import content_terms
 
 NOTE = "Counted by words; no model has judged this."
@@ -51,40 +51,65 @@ class LexicalRubric:
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalFaithfulness:
-    """Sentences whose words and numbers stand in one passage count as supported."""
+class ByWords:
+    """A checker that counts words: see ``claims.Checker``. A statement is a sentence."""
 
-    is_judge: bool = True
-    version: int = 1
+    def author(self, kind: str, version: int) -> str:
+        """Return kind and version, marked as lexical."""
+        return f"lexical:{kind}@{version}"
 
-    @property
-    def author(self) -> str:
-        """Return its version, marked as lexical."""
-        return f"lexical:faithfulness@{self.version}"
+    def claims(self, text: str, passages: Sequence[Passage]) -> list[Finding]:
+        """Take sentences whose words and numbers stand in one passage as supported, by its sentence that shares most."""
+        known = [(p, set(content_terms(p.text)), facts(p.text)) for p in passages]
+        found = []
+        for sentence in _stated(text):
+            held = next((p for p, words, numbers in known if _holds(sentence, words, numbers)), None)  # fmt: skip
+            quote = "" if held is None else _nearest(sentence, held.text)
+            verdict = NOT_STATED if held is None else SUPPORTED
+            found.append(found_in(sentence, verdict, quote, [] if held is None else [held]))
+        return found
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
-        """Check every sentence."""
-        passages = [
-            (p.chunk_id, set(content_terms(p.text)), facts(p.text)) for p in outcome.retrieved
+    def against(self, claims: Sequence[str], reference: str) -> list[bool]:
+        """Take claims whose words and numbers stand in the reference as supported."""
+        words, numbers = set(content_terms(reference)), facts(reference)
+        return [_holds(claim, words, numbers) for claim in claims]
+
+    def serving(self, question: str, text: str) -> list[Finding]:
+        """Take sentences that share a word with the question as useful."""
+        asked = set(content_terms(question))
+        return [
+            Finding(sentence, "useful" if asked & set(content_terms(sentence)) else "useless")
+            for sentence in _stated(text)
         ]
-        if not outcome.text.strip():
-            return [unscored("faithfulness", "There is no answer to check.")]
-        if not passages:
-            return [unscored("faithfulness", "The target found no passages to check against.")]
-        claims: list[dict[str, Any]] = []
-        for sentence in _sentences(outcome.text):
-            terms, numbers = set(content_terms(sentence)), facts(sentence)
-            if not terms:
-                continue
-            held = (
-                chunk
-                for chunk, words, known in passages
-                if numbers <= known and len(terms & words) >= _SUPPORTED * len(terms)
-            )
-            chunk = next(held, None)
-            verdict = "not_stated" if chunk is None else "supported"
-            claims.append({"claim": sentence, "verdict": verdict, "quote": "", "chunk": chunk})
-        return [claims_score(claims)]
+
+    def useful(self, question: str, reference: str, passages: Sequence[Passage]) -> list[Finding]:
+        """Take passages that hold a sentence of the reference as useful."""
+        wanted = _stated(reference)
+        found = []
+        for passage in passages:
+            words, numbers = set(content_terms(passage.text)), facts(passage.text)
+            held = next((s for s in wanted if _holds(s, words, numbers)), None)
+            quote = "" if held is None else _nearest(held, passage.text)
+            verdict = "useless" if held is None else "useful"
+            found.append(found_in(passage.document, verdict, quote, [passage]))
+        return found
+
+
+def _stated(text: str) -> list[str]:
+    """Return the sentences that say something."""
+    return [sentence for sentence in _sentences(text) if content_terms(sentence)]
+
+
+def _holds(sentence: str, words: Collection[str], numbers: Collection[str]) -> bool:
+    terms = set(content_terms(sentence))
+    return facts(sentence) <= set(numbers) and len(terms & set(words)) >= _SUPPORTED * len(terms)
+
+
+def _nearest(sentence: str, text: str) -> str:
+    """Return the sentence of a text that shares most words with another one."""
+    terms = set(content_terms(sentence))
+    parts = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    return max(parts, key=lambda part: len(terms & set(content_terms(part))), default="")
 
 
 def _shares(row: Record, outcome: Outcome) -> dict[str, float]:

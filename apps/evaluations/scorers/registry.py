@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from apps.evaluations.scorers.rag import RAG
 from apps.evaluations.scorers.retrieval import Citations, Retrieval
 from apps.evaluations.scorers.text import (
     Codes,
@@ -29,7 +30,7 @@ RULES: dict[str, type[RuleScorer]] = {
 }  # fmt: skip
 COMPARING = ("pairwise",)
 """Judges that compare the answers of two arms; see ``apps.evaluations.pairs``."""
-JUDGES = ("rubric", "faithfulness", *COMPARING)
+JUDGES = ("rubric", *RAG, *COMPARING)
 KINDS = (*RULES, *JUDGES)
 
 

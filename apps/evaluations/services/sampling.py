@@ -31,7 +31,9 @@ from tenancy.models import Tenant
 from tenancy.services import audit_record
 
 SAMPLE_JOB = "evaluations.sample_score"
-LIVE_SCORERS = ("rubric", "faithfulness", "regex", "json_schema", "forbidden_tools")
+LIVE_SCORERS = (
+    "rubric", "faithfulness", "answer_relevancy", "regex", "json_schema", "forbidden_tools",
+)  # fmt: skip
 """Scorers that need no reference answer."""
 _MOST_RULES, _MOST_ERROR = 20, 500
 

@@ -1,0 +1,137 @@
+"""Scores of answers that rest on passages, claim by claim. The names are those of RAGAS (Es et al. 2024).
+
+Where nothing is there to judge, nothing is asked. Every score says in its details what was found, with the words it rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from apps.datasets.record import EMPTY_ANSWERS, Record
+from apps.evaluations.scorers import metrics
+from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
+from apps.evaluations.scorers.claims import MOST_PASSAGES, Checker, Finding, UnreadError
+
+_MOST_REASON = 1_000
+_NO_ANSWER, _NO_REFERENCE = "There is no answer to check.", "The row has no reference answer."
+_NO_PASSAGES = "The target found no passages to check against."
+
+
+@dataclass(frozen=True, slots=True)
+class RagJudge:
+    """One of ``RAG`` by one checker: its kind is the name of the score that it gives."""
+
+    kind: str
+    checker: Checker
+    is_judge: bool = True
+    version: int = 1
+
+    @property
+    def author(self) -> str:
+        """Return kind, version and who checks."""
+        return self.checker.author(self.kind, self.version)
+
+    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+        """Score an answer; see ``Scorer``."""
+        try:
+            return [RAG[self.kind](self.checker, row, outcome)]
+        except UnreadError as problem:
+            return [unscored(self.kind, str(problem))]
+
+
+def faithfulness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+    """Return the share of the answer's claims that a passage supports."""
+    name, passages = "faithfulness", outcome.retrieved[:MOST_PASSAGES]
+    if not outcome.text.strip():
+        return unscored(name, _NO_ANSWER)
+    if not passages:
+        return unscored(name, _NO_PASSAGES)
+    found = checker.claims(outcome.text, passages)
+    if not found:
+        return unscored(name, "The answer makes no claim.")
+    return _share(name, found, [one.is_supported for one in found], "Not supported")
+
+
+def answer_relevancy(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+    """Return the share of the answer's statements that serve the question."""
+    name = "answer_relevancy"
+    if not outcome.text.strip():
+        return ScoreValue(name, 0.0, reason=outcome.error or "The target gave no answer.")
+    found = checker.serving(row.question, outcome.text)
+    if not found:
+        return unscored(name, "The answer states nothing.")
+    return _share(name, found, [one.verdict == "useful" for one in found], "Beside the question")
+
+
+def context_recall(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+    """Return the share of the reference's claims that the passages found support."""
+    name, passages = "context_recall", outcome.retrieved[:MOST_PASSAGES]
+    if not _has_reference(row):
+        return unscored(name, _NO_REFERENCE)
+    if not passages:
+        return ScoreValue(name, 0.0, reason=outcome.error or "The target found no passages.")
+    found = checker.claims(row.answer, passages)
+    if not found:
+        return unscored(name, "The reference makes no claim.")
+    return _share(name, found, [one.is_supported for one in found], "Not found")
+
+
+def context_precision(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+    """Return the average precision of the ranking: mean of the precision at each useful passage; 0 where none is useful."""
+    name, passages = "context_precision", outcome.retrieved[:MOST_PASSAGES]
+    if not _has_reference(row):
+        return unscored(name, _NO_REFERENCE)
+    if not passages:
+        return ScoreValue(name, 0.0, reason=outcome.error or "The target found no passages.")
+    found = checker.useful(row.question, row.answer, passages)
+    useful = [n for n, one in enumerate(found) if one.verdict == "useful"]
+    places = range(len(found))
+    value = metrics.average_precision(places, dict.fromkeys(useful, 1.0), len(found)) if useful else 0.0  # fmt: skip
+    told = ", ".join(str(n + 1) for n in places if n not in useful)
+    return ScoreValue(name, value, reason=f"Not useful: passage {told}."[:_MOST_REASON] if told else "", details=_details(found))  # fmt: skip
+
+
+def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+    """Return 1 minus RAGAS' noise sensitivity: the share of claims that are wrong although a passage states them.
+
+    The claims are those of ``faithfulness``, so that with both of them chosen they are asked for once.
+    """
+    name, passages = "noise_robustness", outcome.retrieved[:MOST_PASSAGES]
+    if not outcome.text.strip():
+        return unscored(name, _NO_ANSWER)
+    if not _has_reference(row):
+        return unscored(name, _NO_REFERENCE)
+    if not passages:
+        return unscored(name, _NO_PASSAGES)
+    found = checker.claims(outcome.text, passages)
+    if not found:
+        return unscored(name, "The answer makes no claim.")
+    taken = [one for one in found if one.is_supported]
+    right = iter(checker.against([one.claim for one in taken], row.answer) if taken else ())
+    is_sound = [not one.is_supported or next(right) for one in found]
+    return _share(name, found, is_sound, "Wrong, and taken from a passage")
+
+
+RAG: dict[str, Callable[[Checker, Record, Outcome], ScoreValue]] = {
+    one.__name__: one
+    for one in (
+        faithfulness, answer_relevancy, context_recall, context_precision, noise_robustness,
+    )
+}  # fmt: skip
+
+
+def _has_reference(row: Record) -> bool:
+    return bool(row.answer.strip()) and row.expected not in EMPTY_ANSWERS
+
+
+def _share(
+    name: str, found: Sequence[Finding], is_good: Sequence[bool], otherwise: str
+) -> ScoreValue:
+    rest = [one.claim for one, good in zip(found, is_good, strict=True) if not good]
+    reason = f"{otherwise}: {'; '.join(rest)}"[:_MOST_REASON] if rest else ""
+    return ScoreValue(name, sum(is_good) / len(found), reason=reason, details=_details(found))
+
+
+def _details(found: Sequence[Finding]) -> dict[str, list[dict[str, object]]]:
+    return {"claims": [asdict(one) for one in found]}
