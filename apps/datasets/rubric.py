@@ -191,13 +191,23 @@ def judge_system(rubric: Rubric) -> str:
 
 
 def judge_prompt(
-    *, question: str, answer: str, reference: str = "", sources: Sequence[str] = (), steps: str = ""
+    *,
+    question: str,
+    answer: str,
+    reference: str = "",
+    sources: Sequence[str] = (),
+    steps: str = "",
+    conversation: Sequence[Mapping[str, str]] = (),
 ) -> str:
     """Return what a judge is to grade, as one JSON object; empty parts are left out.
 
     As JSON no text in it can end its part and speak to the judge.
+
+    Args:
+        conversation: ``role`` and ``text`` of what was said before the question.
     """
     parts = {
+        "conversation": list(conversation),
         "question": question,
         "reference_answer": reference,
         "sources": list(sources),

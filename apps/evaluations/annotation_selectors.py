@@ -22,6 +22,7 @@ from apps.evaluations.models import (
     Trial,
     TrialState,
 )
+from apps.evaluations.turns import Said, said_before
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import Membership
@@ -138,6 +139,7 @@ class Sheet:
     """One answer to grade. It names neither model nor arm nor judge, and no grade of others.
 
     Attributes:
+        said: what user and assistant said before the question.
         criteria: each with the level that this person gave before undoing it, None for none.
         left: answers that this person may still grade, this one among them.
         can_undo: this person has decided about one already.
@@ -145,6 +147,7 @@ class Sheet:
 
     assignment: Assignment
     record: Record
+    said: Sequence[Said]
     answer: str
     criteria: Sequence[tuple[Criterion, int | None]]
     left: int
@@ -166,9 +169,11 @@ def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
     before = dict(Score.objects.filter(assignment=row).order_by("pk").values_list("name", "level"))
     mine = rows.filter(item__queue=queue).exclude(state=AssignmentState.OPEN)
     decided = mine.aggregate(n=Count("pk"), done=Count("pk", filter=Q(state=AssignmentState.DONE)))
+    record = from_values(trial.content.data)
     return Sheet(
         row,
-        from_values(trial.content.data),
+        record,
+        said_before(record),
         trial.answer,
         [(c, _whole(before.get(c.name))) for c in rubric_value(version).criteria],
         _left(actor, queue),

@@ -80,10 +80,18 @@ class LevelOutput(serializers.Serializer[Any]):
     anchors = serializers.ListField(child=serializers.CharField(), help_text="Levels 1 to 5.")
 
 
+class SaidOutput(serializers.Serializer[Any]):
+    """What one side said before the question."""
+
+    role = serializers.ChoiceField(choices=["user", "assistant"])
+    text = serializers.CharField()
+
+
 class SheetOutput(serializers.Serializer[Any]):
     """One answer to grade, blind: neither model nor judge nor other grades."""
 
     assignment = serializers.IntegerField(source="assignment.pk")
+    conversation = SaidOutput(source="said", many=True, help_text="What was said before the question.")  # fmt: skip
     question = serializers.CharField(source="record.question")
     reference = serializers.CharField(source="record.answer")
     sources = serializers.SerializerMethodField()

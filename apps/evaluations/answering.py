@@ -18,11 +18,13 @@ from apps.conversations.helpers import helper_tools
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.selectors import model_default, model_list
 from apps.conversations.tool_results import Scope
+from apps.datasets.record import Record
 from apps.evaluations.models import Trial
 from apps.evaluations.outcomes import run_outcome
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.services import trial_answered, trial_wait
 from apps.evaluations.targets import AssistantTarget, target_read
+from apps.evaluations.turns import history_of
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from jobs.context import JobContext
@@ -32,7 +34,6 @@ from runs.providers import loop_model, provider_for
 from runs.services import run_create, run_stop
 from tenancy.actors import Actor
 from toolloop.events import RunFinished
-from toolloop.messages import UserMessage
 
 RUN_KIND = "evaluation"
 _OUT_OF_MONEY = "budget"
@@ -47,7 +48,7 @@ class _Ready:
 
 
 async def assistant_answer(
-    ctx: JobContext, trial: Trial, *, actor: Actor, question: str, labels: Sequence[Label]
+    ctx: JobContext, trial: Trial, *, actor: Actor, row: Record, labels: Sequence[Label]
 ) -> str:
     """Have the trial's assistant answer; the run's end is the job's, and another job scores the answer.
 
@@ -56,7 +57,7 @@ async def assistant_answer(
     Returns:
         How the run ended, "" when there was nothing to do; ``parked`` ones are stopped.
     """
-    ready = await ctx.in_db(_prepare, ctx, trial, actor, question)
+    ready = await ctx.in_db(_prepare, ctx, trial, actor, row)
     way = ready.answering
     tenant = trial.experiment.tenant
 
@@ -93,7 +94,7 @@ def version_answering(
     return made
 
 
-def _prepare(ctx: JobContext, trial: Trial, actor: Actor, question: str) -> _Ready:
+def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready:
     tenant = trial.experiment.tenant
     target = target_read(trial.arm.target)
     if not isinstance(target, AssistantTarget):
@@ -122,7 +123,7 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, question: str) -> _Rea
         model=model,
         provider=provider,
         guard=guard,
-        history=[UserMessage(question)],
+        history=history_of(row),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=tuple,

@@ -15,6 +15,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.datasets.record import from_values
 from apps.evaluations import charts, selectors
 from apps.evaluations.comparison import PASS, Comparison, arms_compare, label, verdict
 from apps.evaluations.differences import word_diff
@@ -22,6 +23,7 @@ from apps.evaluations.gate import advisory_names
 from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
 from apps.evaluations.services import baseline_set
 from apps.evaluations.targets import target_read, target_told
+from apps.evaluations.turns import said_before
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
@@ -135,9 +137,9 @@ def _opened(
 ) -> dict[str, Any]:
     trials = {
         trial.arm_id: trial
-        for trial in Trial.objects.visible_to(request.actor).filter(
-            arm__in=(a, b), row_ref=row, repeat=0
-        )
+        for trial in Trial.objects.visible_to(request.actor)
+        .filter(arm__in=(a, b), row_ref=row, repeat=0)
+        .select_related("content")
     }
     first, second = trials.get(a.pk), trials.get(b.pk)
     left, right = word_diff(first.answer if first else "", second.answer if second else "")
@@ -162,6 +164,7 @@ def _opened(
             if trial and by_trial.get(trial.pk)
         ],
         "question": questions.get(row, ""),
+        "said": said_before(from_values(asked.content.data)) if (asked := first or second) else [],
         "sides": [("A", first, left), ("B", second, right)],
         "note": lowest[0] if lowest else None,
         "lowest": [(label(score.name), score.value) for score in lowest],

@@ -54,6 +54,7 @@ class ExperimentForm(forms.Form):
             ("model", "Model alone"),
             ("retriever", "Search"),
         ],
+        help_text="In rows of several turns with what was said before; search gets the question made to stand alone.",
     )
     assistant = forms.ChoiceField(required=False, help_text="Of assistants and chats.")
     models = forms.MultipleChoiceField(

@@ -30,7 +30,10 @@ class _Target(BaseModel):
 
 
 class RetrieverTarget(_Target):
-    """Search alone; its answer is the ranking."""
+    """Search alone; its answer is the ranking.
+
+    The last question of a conversation is made to stand alone by rule, as quick mode does without a model.
+    """
 
     kind: Literal["retriever"] = "retriever"
     collections: tuple[int, ...] = Field(min_length=1, max_length=50)
@@ -57,6 +60,8 @@ class ModelTarget(_Target):
 
 class AssistantTarget(_Target):
     """The tool-calling loop as people use it: an assistant's version, or a plain chat over collections.
+
+    It has what was said before a row's question, as far back as the version remembers.
 
     Attributes:
         version: id of an assistant's version; None for a plain chat.

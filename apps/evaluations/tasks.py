@@ -37,6 +37,7 @@ from apps.evaluations.targets import (
     RetrieverTarget,
     target_read,
 )
+from apps.evaluations.turns import history_of, query_of
 from basics.errors import DomainError
 from budgets.ledger import EXCEEDED, Payer
 from jobs.context import JobContext
@@ -84,7 +85,7 @@ async def trial_run(ctx: JobContext, *, trial_id: int) -> None:
                 ctx,
                 work.trial,
                 actor=work.actor,
-                question=work.row.question,
+                row=work.row,
                 labels=work.labels,
             )
             if ended == "parked":
@@ -178,7 +179,7 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
         tenant=work.trial.experiment.tenant,
         actor=work.actor,
         collections=list(rows.filter(pk__in=target.collections)),
-        query=work.row.question,
+        query=query_of(work.row),
         k=target.k,
         legs=target.legs,
         payer=work.payer,
@@ -191,16 +192,16 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
 
 
 def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Outcome:
-    prompt = work.row.question
+    question = work.row.question
     if target.with_sources and work.row.sources:
         passages = "\n\n".join(f"<source>\n{s.quote}\n</source>" for s in work.row.sources)
-        prompt = f"{passages}\n\n{prompt}"
+        question = f"{passages}\n\n{question}"
     got = completion_run(
         tenant=work.trial.experiment.tenant,
         actor=work.actor,
         model=target.model,
         system=target.system,
-        prompt=prompt,
+        prompt=history_of(work.row, question),
         purpose=RUN_KIND,
         attribution={"experiment": work.trial.experiment_id},
         check=check,

@@ -254,9 +254,10 @@ async def test_assistants_answer_in_their_mode_or_in_another(cast, library, foun
 @committing
 async def test_pairs_are_judged_once_and_ranked(cast, library, monkeypatch, lane_threads):
     def complete(**kwargs: Any) -> Completion:
-        right = (kwargs["system"] == "good") != ("notice" in kwargs["prompt"])
+        question = kwargs["prompt"][-1].text
+        right = (kwargs["system"] == "good") != ("notice" in question)
         texts = {row.question: row.answer for row in rows_of(library)}
-        return Completion(None, texts[kwargs["prompt"]] if right else "No idea.", Usage(), 0.01)
+        return Completion(None, texts[question] if right else "No idea.", Usage(), 0.01)
 
     monkeypatch.setattr(tasks, "completion_run", complete)
     version = await sync_to_async(make_version)(cast, rows_of(library))

@@ -12,6 +12,7 @@ from apps.datasets import rubric as rubrics
 from apps.datasets.record import Record
 from apps.datasets.rubric import Rubric
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue, unscored
+from apps.evaluations.turns import told_of
 
 DISAGREEMENT = 0.25
 """Spread of a jury's values (0 to 1) from which a person should look: one level of five."""
@@ -57,6 +58,7 @@ class RubricJudge:
         got = self.ask(
             system=rubrics.judge_system(self.rubric),
             prompt=rubrics.judge_prompt(
+                conversation=told_of(row),
                 question=row.question,
                 answer=outcome.text,
                 reference=row.answer,
@@ -116,6 +118,7 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
     reasons: list[str] = []
     for first, second, names in ((a, b, ("a", "b")), (b, a, ("b", "a"))):
         parts = {
+            "conversation": told_of(row),
             "question": row.question,
             "reference_answer": row.answer,
             "sources": [source.quote for source in row.sources][:_MOST_PASSAGES],

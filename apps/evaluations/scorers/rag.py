@@ -12,6 +12,7 @@ from apps.datasets.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.claims import MOST_PASSAGES, Checker, Finding, UnreadError
+from apps.evaluations.turns import asked_in
 
 _MOST_REASON = 1_000
 _NO_ANSWER, _NO_REFERENCE = "There is no answer to check.", "The row has no reference answer."
@@ -58,7 +59,7 @@ def answer_relevancy(checker: Checker, row: Record, outcome: Outcome) -> ScoreVa
     name = "answer_relevancy"
     if not outcome.text.strip():
         return ScoreValue(name, 0.0, reason=outcome.error or "The target gave no answer.")
-    found = checker.serving(row.question, outcome.text)
+    found = checker.serving(asked_in(row), outcome.text)
     if not found:
         return unscored(name, "The answer states nothing.")
     return _share(name, found, [one.verdict == "useful" for one in found], "Beside the question")
@@ -84,7 +85,7 @@ def context_precision(checker: Checker, row: Record, outcome: Outcome) -> ScoreV
         return unscored(name, _NO_REFERENCE)
     if not passages:
         return ScoreValue(name, 0.0, reason=outcome.error or "The target found no passages.")
-    found = checker.useful(row.question, row.answer, passages)
+    found = checker.useful(asked_in(row), row.answer, passages)
     useful = [n for n, one in enumerate(found) if one.verdict == "useful"]
     places = range(len(found))
     value = metrics.average_precision(places, dict.fromkeys(useful, 1.0), len(found)) if useful else 0.0  # fmt: skip

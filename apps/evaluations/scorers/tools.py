@@ -11,12 +11,13 @@ from apps.datasets.formats.bfcl import ALLOWED
 from apps.datasets.record import Record
 from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer
+from apps.evaluations.turns import own_messages
 
 
 class ToolCalls(RuleScorer):
     """Whether the expected calls were made with the expected arguments (BFCL's AST match: values, not wording).
 
-    Expected are the calls of the row's trace. ``meta["allowed_arguments"]`` may hold, per call in order, a list of
+    Expected are the calls of the row's trace, in a conversation those after its last question. ``meta["allowed_arguments"]`` may hold, per call in order, a list of
     allowed values for each argument; "" in such a list allows to leave the argument out, as BFCL writes it.
     """
 
@@ -126,8 +127,8 @@ def _same(given: Any, wanted: Any) -> bool:
 
 
 def _expected(row: Record) -> list[dict[str, Any]]:
-    calls = [(c.name, c.arguments) for m in row.messages for c in m.tool_calls]
-    if not calls:
+    calls = [(c.name, c.arguments) for m in own_messages(row) for c in m.tool_calls]
+    if not any(m.tool_calls for m in row.messages):
         calls = [(step.action, step.input) for step in row.steps if step.action]
     allowed = row.meta.get(ALLOWED) or []
     return [

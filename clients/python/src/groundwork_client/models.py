@@ -2987,6 +2987,15 @@ RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'sto
 
 
 @final
+class SaidOutput(TypedDict):
+    """What one side said before the question."""
+    role: SaidOutputRoleEnum
+    text: str
+
+SaidOutputRoleEnum: TypeAlias = "Literal['user', 'assistant']"
+
+
+@final
 class SamplingRuleInputRequest(TypedDict):
     """Which live answers are scored."""
     name: str
@@ -3227,6 +3236,8 @@ class SharedTurn(TypedDict):
 class SheetOutput(TypedDict):
     """One answer to grade, blind: neither model nor judge nor other grades."""
     assignment: int
+    conversation: list[SaidOutput]
+    """What was said before the question."""
     question: str
     reference: str
     sources: list[str]
