@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -102,6 +104,21 @@ class DatasetView(_Base):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+class _FoundRows(Pagination):
+    """Pages of rows that a search has found: only the ids of the page are asked for, never those of all."""
+
+    def __init__(self, found: Callable[..., list[int]]) -> None:
+        self._found = found
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        """Return the page that the request's cursor names."""
+        cursor = self.decode_cursor(request)
+        offset, is_reverse, position = cursor or (0, False, None)
+        most = offset + (self.get_page_size(request) or self.page_size) + 1
+        ids = self._found(past=int(position or 0), is_back=not is_reverse, most=most)
+        return super().paginate_queryset(queryset.filter(pk__in=ids), request, view)
+
+
 class RowsView(_Base):
     """The rows of a dataset."""
 
@@ -114,10 +131,13 @@ class RowsView(_Base):
         asked = {
             n: request.query_params.get(n, "").replace("\x00", "") for n in RowFilter.__slots__
         }
-        rows = selectors.row_list(
-            actor=self.actor, dataset=self._dataset(pk), only=RowFilter(**asked)
-        )
-        return self.paginated(rows, RowOutput)
+        which: dict[str, Any] = {"actor": self.actor, "dataset": self._dataset(pk)}
+        only = RowFilter(**asked)
+        if not only.is_search:
+            return self.paginated(selectors.row_list(**which, only=only), RowOutput)
+        pages = _FoundRows(partial(selectors.row_ids, **which, only=only))
+        found = pages.paginate_queryset(selectors.row_list(**which), request, view=self)
+        return pages.get_paginated_response(RowOutput(found, many=True).data)
 
 
 class RowView(_Base):

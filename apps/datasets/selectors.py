@@ -134,7 +134,9 @@ def row_page(
     is_back = bool(before and not after)
     past = after or before
     if only.is_search:
-        ids = found_ids(dataset.pk, **only.asked, past=past or None, is_back=is_back, most=most + 1)
+        ids = row_ids(
+            actor=actor, dataset=dataset, only=only, past=past, is_back=is_back, most=most + 1
+        )
         rows = row_list(actor=actor, dataset=dataset).filter(pk__in=ids)
     else:
         rows = row_list(actor=actor, dataset=dataset, only=only)
@@ -147,13 +149,29 @@ def row_page(
     return RowPage(page, bool(after), is_more)
 
 
+def row_ids(
+    *,
+    actor: Actor,
+    dataset: Dataset,
+    only: RowFilter,
+    past: int = 0,
+    is_back: bool = False,
+    most: int,
+) -> list[int]:
+    """Return the ids of the first rows that a search finds, in the order they came, or backwards.
+
+    Args:
+        past: only rows after this one (before it, backwards); 0 for all.
+    """
+    actor.require("dataset.read")
+    return found_ids(dataset.pk, **only.asked, past=past or None, is_back=is_back, most=most)
+
+
 def row_count(*, actor: Actor, dataset: Dataset, only: RowFilter) -> int:
     """Return how many rows fit, ``MOST_COUNTED`` + 1 for more than that."""
     actor.require("dataset.read")
     if only.is_search:
-        return len(
-            found_ids(dataset.pk, **only.asked, past=None, is_back=False, most=MOST_COUNTED + 1)
-        )
+        return len(row_ids(actor=actor, dataset=dataset, only=only, most=MOST_COUNTED + 1))
     return row_list(actor=actor, dataset=dataset, only=only)[: MOST_COUNTED + 1].count()
 
 
