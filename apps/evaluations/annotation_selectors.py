@@ -76,7 +76,7 @@ class Progress:
         complete: answers with all the grades they need.
         waiting: answers that are not there yet.
         wanted: grades in all.
-        graders: by grades given, the most first.
+        graders: by grades given, the most first; who was asked and has given none is among them.
     """
 
     items: int
@@ -88,7 +88,7 @@ class Progress:
 
 
 def queue_progress(*, actor: Actor, queue: AnnotationQueue) -> Progress:
-    """Return a queue's progress, in three queries."""
+    """Return a queue's progress, in four queries."""
     actor.require("evaluation.read")
     items = AnnotationItem.objects.visible_to(actor).filter(queue=queue)
     totals = items.annotate(
@@ -103,7 +103,8 @@ def queue_progress(*, actor: Actor, queue: AnnotationQueue) -> Progress:
     times: dict[int, list[float]] = {}
     done: dict[int, int] = {}
     skipped: dict[int, int] = {}
-    names: dict[int, str] = {}
+    asked = Membership.objects.visible_to(actor).filter(user_id__in=queue.assignees)
+    names: dict[int, str] = dict(asked.values_list("user_id", "user__email"))
     for user, name, state, began, ended in given.values_list(
         "user_id", "user__email", "state", "created_at", "finished_at"
     ):

@@ -36,6 +36,7 @@ _SCORERS = [
     ("citations", "Citations of the labelled passages"),
     ("retrieval", "Ranking of the labelled passages"),
     ("tool_calls", "Expected tool calls"),
+    ("loop_ends", "Ends by itself, not in circles"),
     (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
 _MOST_PROMPTS = 6

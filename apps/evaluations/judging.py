@@ -142,14 +142,19 @@ def is_lexical(model: str) -> bool:
     return model in (LEXICAL, EXTRACTIVE)
 
 
-def judges_of_kin(specs: Sequence[Mapping[str, Any]], arms: Sequence[Arm]) -> list[str]:
-    """Return the judges that share a provider with a model they judge: judges favour their own kind."""
-    asked = {str(arm.target.get("model") or "").partition("/")[0] for arm in arms} - {""}
-    judges = {
+def judge_models(specs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return who judges in an experiment or a rule, each once: models, or ``lexical``."""
+    models = [
         str(model)
         for spec in specs
         if spec.get("kind") in JUDGES
         for model in (spec.get("options") or {}).get("models", ())
-        if not is_lexical(model)
-    }
+    ]
+    return list(dict.fromkeys(models))
+
+
+def judges_of_kin(specs: Sequence[Mapping[str, Any]], arms: Sequence[Arm]) -> list[str]:
+    """Return the judges that share a provider with a model they judge: judges favour their own kind."""
+    asked = {str(arm.target.get("model") or "").partition("/")[0] for arm in arms} - {""}
+    judges = {model for model in judge_models(specs) if not is_lexical(model)}
     return sorted(judge for judge in judges if judge.partition("/")[0] in asked)

@@ -39,6 +39,7 @@ def outcome_of(trial: Trial) -> Outcome:
     return Outcome(
         text=trial.answer,
         raw=kept.get("raw", ""),
+        limit=kept.get("limit"),
         retrieved=[Passage(**p) for p in kept.get("retrieved", ())],
         citations=[Passage(**p) for p in kept.get("citations", ())],
         calls=[Call(**c) for c in kept.get("calls", ())],
@@ -80,6 +81,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
     return Outcome(
         text=cited.text,
         raw=run.answer if shown != run.answer else "",
+        limit=run.limit_reached,
         retrieved=[
             Passage(
                 p.chunk_id, p.document_id, p.char_start, p.char_start + len(p.text),

@@ -202,6 +202,25 @@ def test_known_answers_check_who_grades(cast, arms):
     assert right == {cast.user("member").email: (6, 6), cast.user("owner").email: (5, 6)}
 
 
+def test_what_judges_dispute_most_comes_first_and_who_was_asked_is_named(cast, arms):
+    with tenant_scope(cast.tenant.pk):
+        trials = list(Trial.objects.filter(arm=arms[1]).order_by("pk")[:3])
+        for trial, votes in zip(trials, ([0.5, 0.75, None], [0.0, 1.0], None), strict=True):
+            known = Score.objects.get(trial=trial, name="clarity")
+            Score.objects.create(
+                tenant=cast.tenant, trial=trial, name="clarity", author_kind="judge", author="judge:other@1:m",
+                value=known.value if votes else abs((known.value or 0) - 0.5), details={"votes": votes, "needs_person": True} if votes else {},
+            )  # fmt: skip
+        people = [cast.user("owner").pk, cast.user("member").pk]
+        queue = make_queue(cast, arms, most=4, disputed_first=True, assignees=people)
+        items = list(AnnotationItem.objects.filter(queue=queue).order_by("position"))
+        assert [i.trial_id for i in items[:3]] == [trials[1].pk, trials[2].pk, trials[0].pk]
+        progress = reads.queue_progress(actor=cast.actor("viewer"), queue=queue)
+    assert {g.name: g.done for g in progress.graders} == {
+        cast.user("owner").email: 0, cast.user("member").email: 0,
+    }  # fmt: skip
+
+
 def test_what_is_refused(cast, arms):
     for change in (
         {"reviews": 0},

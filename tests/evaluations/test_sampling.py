@@ -108,6 +108,27 @@ def test_rate_doubt_and_budget_choose(cast):
         assert LiveSample.objects.count() == count
 
 
+def test_one_answer_shows_the_price_before_further_ones_are_scored(cast, monkeypatch):
+    monkeypatch.setattr("apps.evaluations.services.experiments._model_checked", lambda *a: None)
+    judged = [{"kind": "faithfulness", "options": {"models": ["test/judge"]}}]
+    rule, poor = (make_rule(cast, scorers=judged, budget_usd=Decimal(n)) for n in (1, 0))
+
+    def states(of) -> list[str]:
+        return list(LiveSample.objects.filter(rule=of).order_by("pk").values_list("state", flat=True))  # fmt: skip
+
+    with tenant_scope(cast.tenant.pk):
+        for turn in [ended(cast), ended(cast)]:
+            writes.answer_sample(turn)
+        assert states(rule) == ["waiting", "skipped"]
+        assert states(poor) == ["skipped", "skipped"]
+        LiveSample.objects.filter(rule=rule, state="waiting").update(
+            state="done", cost_usd=Decimal("0.5")
+        )
+        for turn in [ended(cast), ended(cast)]:
+            writes.answer_sample(turn)
+        assert states(rule)[2:] == ["waiting", "skipped"]
+
+
 def test_who_may_and_what_cannot(cast):
     with pytest.raises(Denied):
         make_rule(cast, role="member")

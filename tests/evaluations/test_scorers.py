@@ -209,6 +209,55 @@ def test_allowed_values_and_failed_calls():
     )
 
 
+@pytest.mark.parametrize(
+    ("allowed", "given", "fits"),
+    [
+        # ast_checker.py: standardize_string, dict_checker and list_dict_checker.
+        ("New York, NY", "new york ny", True),
+        ("2026-11-22", "2026/11.22", True),
+        ("St. Mary's", 'st mary"s', True),
+        ("New York", "New Jersey", False),
+        ({"code": ["1509", "1510"], "year": [2026, ""]}, {"code": "1510"}, True),
+        ({"code": ["1509"], "year": [2026]}, {"code": "1509"}, False),
+        ({"code": ["1509"]}, {"code": "1509", "more": 1}, False),
+        ([{"code": ["1509"]}, {"code": ["1510"]}], [{"code": "1509"}, {"code": "1510"}], True),
+        ([{"code": ["1509"]}, {"code": ["1510"]}], [{"code": "1510"}, {"code": "1509"}], False),
+        ([1, 2], [2, 1], False),
+        (1, True, False),
+    ],
+    ids=[
+        "marks", "dates", "quotes", "other-words", "object", "field-missing", "field-added",
+        "objects", "objects-order", "order", "boolean",
+    ],
+)  # fmt: skip
+def test_arguments_fit_as_the_leaderboard_has_it(allowed, given, fits):
+    wanted = traced(("rate", {}), allowed_arguments=[{"x": [allowed]}])
+    (value,) = rule_scorer("tool_calls", {}).score(
+        wanted, Outcome(calls=[Call("rate", {"x": given})])
+    )
+    assert value.value == float(fits)
+
+
+def test_an_object_of_a_trace_is_wanted_as_it_stands():
+    where = {"place": {"codes": ["1509", "1510"], "deep": {"a": 1}}}
+    score = rule_scorer("tool_calls", {}).score
+    right = [Call("rate", where)]
+    assert score(traced(("rate", where)), Outcome(calls=right))[0].value == 1
+    wrong = [Call("rate", {"place": {"codes": ["1509"], "deep": {"a": 1}}})]
+    assert score(traced(("rate", where)), Outcome(calls=wrong))[0].value == 0
+
+
+def test_a_loop_that_goes_in_circles_is_told_from_one_that_ends():
+    score = rule_scorer("loop_ends", {}).score
+    again = [Call("search", {"q": "oil"})] * 3
+    (circle,) = score(row(), Outcome(calls=again, limit="repeat_stop"))
+    assert (circle.value, circle.details["repeated"]) == (0, 2)
+    assert "circles" in circle.reason
+    (ended,) = score(row(), Outcome(text="1509", calls=again[:1], limit=""))
+    assert (ended.value, ended.reason, ended.details["repeated"]) == (1, "", 0)
+    assert score(row(), Outcome(text="1509"))[0].value is None
+
+
 def test_forbidden_tools():
     score = rule_scorer("forbidden_tools", {"names": ["file_*", "mail"]}).score
     assert score(row(), Outcome(calls=[Call("file_write")]))[0].value == 0

@@ -59,6 +59,7 @@ class Outcome:
     Attributes:
         text: the answer as people read it.
         raw: the answer as the model wrote it, where it has a form; "" where that is the text.
+        limit: the limit that ended the loop, as ``toolloop.limits`` names it; "" where it ended by itself, None without a loop.
         retrieved: passages it was given or found, best first.
         citations: passages that the answer cites.
         calls: tool calls in order.
@@ -75,6 +76,7 @@ class Outcome:
     cost_usd: float | None = None
     error: str = ""
     raw: str = ""
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

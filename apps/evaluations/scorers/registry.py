@@ -19,13 +19,13 @@ from apps.evaluations.scorers.text import (
     RuleScorer,
     TokenF1,
 )
-from apps.evaluations.scorers.tools import ForbiddenTools, ToolCalls
+from apps.evaluations.scorers.tools import ForbiddenTools, LoopEnds, ToolCalls
 from basics.errors import Invalid
 
 RULES: dict[str, type[RuleScorer]] = {
     kind.kind: kind
     for kind in (
-        Exact, TokenF1, RougeL, Numeric, Codes, Regex, JsonSchema, Retrieval, Citations, ToolCalls, ForbiddenTools,
+        Exact, TokenF1, RougeL, Numeric, Codes, Regex, JsonSchema, Retrieval, Citations, ToolCalls, ForbiddenTools, LoopEnds,
     )
 }  # fmt: skip
 COMPARING = ("pairwise",)

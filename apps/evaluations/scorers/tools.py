@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,15 +14,20 @@ from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer
 from apps.evaluations.turns import own_messages
 
+_MARKS = re.compile(r"[ ,./\-_*^]")
+
 
 class ToolCalls(RuleScorer):
     """Whether the expected calls were made with the expected arguments (BFCL's AST match: values, not wording).
 
-    Expected are the calls of the row's trace, in a conversation those after its last question. ``meta["allowed_arguments"]`` may hold, per call in order, a list of
-    allowed values for each argument; "" in such a list allows to leave the argument out, as BFCL writes it.
+    Source: ``bfcl_eval/eval_checker/ast_eval/ast_checker.py`` of the leaderboard. Expected are the calls of the row's trace, in
+    a conversation those after its last question. ``meta["allowed_arguments"]`` may hold, per call in order, a list of allowed
+    values for each argument, and so for each field of an object in it; "" in such a list allows to leave the argument or field
+    out, as BFCL writes it.
     """
 
     kind: ClassVar[str] = "tool_calls"
+    version: ClassVar[int] = 2
     is_ordered: bool = False
     forbids_others: bool = Field(False, description="Further calls cost precision.")
 
@@ -62,6 +68,35 @@ class ForbiddenTools(RuleScorer):
             name.startswith(rule[:-1]) if rule.endswith("*") else name == rule
             for rule in self.names
         )
+
+
+class LoopEnds(RuleScorer):
+    """1 where the loop ended by itself, 0 where it went in circles or was cut off by a limit."""
+
+    kind: ClassVar[str] = "loop_ends"
+
+    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+        """Score the end; ``details`` counts calls, and those among them that repeat an earlier one."""
+        if outcome.limit is None:
+            return [unscored(self.kind, "The target runs no loop.")]
+        repeated = sum(_is_among(call, outcome.calls[:at]) for at, call in enumerate(outcome.calls))
+        details = {"calls": len(outcome.calls), "repeated": repeated, "limit": outcome.limit}
+        reason = _ENDS.get(outcome.limit, f"Cut off by the limit {outcome.limit}.") if outcome.limit else ""  # fmt: skip
+        return [ScoreValue(self.kind, float(not outcome.limit), reason=reason, details=details)]
+
+
+_ENDS = {
+    "repeat_stop": "It went in circles: the same call again and again.",
+    "failure_stop": "One of its tools failed again and again.",
+    "max_steps": "It used up its steps.",
+    "max_tool_calls": "It used up its tool calls.",
+    "max_seconds": "It used up its time.",
+    "max_tokens": "It used up its tokens.",
+}
+
+
+def _is_among(call: Call, others: Sequence[Call]) -> bool:
+    return any(one.name == call.name and one.arguments == call.arguments for one in others)
 
 
 def calls_match(
@@ -118,12 +153,24 @@ def _same(given: Any, wanted: Any) -> bool:
     if isinstance(given, int | float) and isinstance(wanted, int | float):
         return float(given) == float(wanted)
     if isinstance(given, str) and isinstance(wanted, str):
-        return " ".join(given.lower().split()) == " ".join(wanted.lower().split())
+        return _plain(given) == _plain(wanted)
     if isinstance(given, list) and isinstance(wanted, list):
         return len(given) == len(wanted) and all(map(_same, given, wanted))
     if isinstance(given, dict) and isinstance(wanted, dict):
-        return set(given) == set(wanted) and all(_same(given[k], wanted[k]) for k in given)
+        return not argument_diff(wanted, given)
     return bool(given == wanted)
+
+
+def _plain(text: str) -> str:
+    """Return a text as BFCL compares it: neither case, blanks nor the marks of dates, numbers and paths count."""
+    return _MARKS.sub("", text).lower().replace("'", '"')
+
+
+def _allowing(value: Any) -> Any:
+    """Return a value with each field of an object as the list of its allowed values, as BFCL writes them."""
+    if isinstance(value, Mapping):
+        return {key: [_allowing(part)] for key, part in value.items()}
+    return [_allowing(part) for part in value] if isinstance(value, list) else value
 
 
 def _expected(row: Record) -> list[dict[str, Any]]:
@@ -134,9 +181,7 @@ def _expected(row: Record) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "arguments": allowed[at]
-            if at < len(allowed)
-            else {key: [value] for key, value in arguments.items()},
+            "arguments": allowed[at] if at < len(allowed) else _allowing(arguments),
         }
         for at, (name, arguments) in enumerate(calls)
     ]

@@ -61,7 +61,7 @@ def queue_create(
             grades the same answers.
         reviews: people per answer.
         most: answers; they are drawn at random, so that the agreement found holds for all.
-        disputed_first: take those first about which a judge's jury disagreed; the agreement is then that of hard cases.
+        disputed_first: take those first about which judges disagree most; the agreement is then that of hard cases.
         assignees: ids of the members who grade; () for all who may.
         judge: of a dataset version's answers: a model, or ``lexical``.
 
@@ -293,12 +293,25 @@ def _drawn(experiment: Experiment, most: int, *, disputed_first: bool) -> list[i
     found = list(trials.order_by("pk").values_list("pk", flat=True))
     random.Random(experiment.pk).shuffle(found)  # noqa: S311 - fair, no secret
     if disputed_first:
-        judged = Score.objects.filter(trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE)
-        asked = judged.filter(details__needs_person=True).values_list("trial_id", flat=True)
-        spread = judged.filter(value__isnull=False).values("trial_id", "name").annotate(gap=Max("value") - Min("value"))  # fmt: skip
-        disputed = {*asked, *(row["trial_id"] for row in spread.filter(gap__gt=0))}
-        found.sort(key=lambda pk: pk not in disputed)
+        gaps = disputes(experiment)
+        found.sort(key=lambda pk: -gaps.get(pk, 0.0))
     return found[:most]
+
+
+def disputes(experiment: Experiment) -> dict[int, float]:
+    """Return the trials about which judges disagree, with how far at most, 0 to 1: between judges, or inside of a jury."""
+    judged = Score.objects.filter(
+        tenant_id=experiment.tenant_id, trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE
+    )
+    spread = judged.filter(value__isnull=False).values("trial_id", "name").annotate(gap=Max("value") - Min("value"))  # fmt: skip
+    gaps: dict[int, float] = {}
+    for trial, gap in spread.filter(gap__gt=0).values_list("trial_id", "gap"):
+        gaps[trial] = max(gap, gaps.get(trial, 0.0))
+    juries = judged.filter(details__needs_person=True)
+    for trial, votes in juries.values_list("trial_id", "details__votes"):
+        read = [vote for vote in votes if vote is not None]
+        gaps[trial] = max(max(read) - min(read), gaps.get(trial, 0.0))
+    return gaps
 
 
 def _assignees(tenant: Tenant, assignees: Sequence[int], reviews: int) -> list[int]:

@@ -12,6 +12,7 @@ from django.db.models import Max, Sum
 from django.utils import timezone
 
 from apps.conversations.models import Assistant, Citation, Message, Turn
+from apps.evaluations.judging import is_lexical, judge_models
 from apps.evaluations.models import (
     LiveSample,
     LiveScore,
@@ -32,10 +33,11 @@ from tenancy.services import audit_record
 
 SAMPLE_JOB = "evaluations.sample_score"
 LIVE_SCORERS = (
-    "rubric", "faithfulness", "answer_relevancy", "regex", "json_schema", "forbidden_tools",
+    "rubric", "faithfulness", "answer_relevancy", "regex", "json_schema", "forbidden_tools", "loop_ends",
 )  # fmt: skip
 """Scorers that need no reference answer."""
 _MOST_RULES, _MOST_ERROR = 20, 500
+_NO_MONEY = "The month's budget is used up, or the price of the first score is not known yet."
 
 
 def sampling_rule_create(
@@ -177,14 +179,22 @@ def sample_end(sample_id: int, state: str, why: str) -> None:
 
 
 def is_affordable(rule: SamplingRule) -> bool:
-    """Return whether one more sample fits the month's budget, each at work reckoned at the dearest so far."""
+    """Return whether one more sample fits the month's budget, each at work reckoned at the dearest so far.
+
+    Until a first one has shown what its judges cost, one is scored at a time.
+    """
     start = timezone.now().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     rows = LiveSample.objects.filter(rule=rule)
     month = rows.filter(created_at__gte=start)
     spent = month.aggregate(usd=Sum("cost_usd"))["usd"] or Decimal(0)
     dearest = rows.aggregate(usd=Max("cost_usd"))["usd"] or Decimal(0)
     waiting = month.filter(state=SampleState.WAITING).count()
-    return bool(dearest == 0 or spent + dearest * (waiting + 1) <= rule.budget_usd)
+    if dearest > 0:
+        return bool(spent + dearest * (waiting + 1) <= rule.budget_usd)
+    if all(map(is_lexical, judge_models(rule.scorers))):
+        return True
+    is_priced = rows.filter(state=SampleState.DONE).exists()
+    return rule.budget_usd > 0 and (is_priced or not waiting)
 
 
 def _take(rule: SamplingRule, turn: Turn, *, is_doubtful: bool) -> list[LiveSample]:
@@ -201,7 +211,7 @@ def _take(rule: SamplingRule, turn: Turn, *, is_doubtful: bool) -> list[LiveSamp
                 "tenant_id": turn.tenant_id,
                 "is_doubtful": is_doubtful,
                 "state": SampleState.WAITING if affordable else SampleState.SKIPPED,
-                "error": "" if affordable else "The month's budget is used up.",
+                "error": "" if affordable else _NO_MONEY,
                 "finished_at": None if affordable else timezone.now(),
             },
         )
