@@ -16,6 +16,7 @@ from apps.collections.file_text import file_text
 from apps.collections.models import Collection
 from apps.collections.source_tree import path_parts
 from basics.errors import Invalid
+from basics.patterns import pattern_compile
 from tenancy.actors import Actor
 
 Kind = Literal["text", "name", "regex"]
@@ -108,7 +109,10 @@ def _finder(
 ) -> Callable[[str, float], Iterator[Any]]:
     flags = regex.MULTILINE | (0 if is_case_sensitive else regex.IGNORECASE)
     try:
-        pattern = regex.compile(regex.escape(query) if kind == "text" else query, flags)
+        if kind == "text":
+            pattern = regex.compile(regex.escape(query), flags)
+        else:
+            pattern = pattern_compile(query, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
         raise Invalid(
             "search_invalid", f"The regular expression cannot be read: {error}."

@@ -24,6 +24,7 @@ from typing import Any
 import regex
 
 from apps.tools.sql_select import select_problem
+from basics.patterns import pattern_compile
 from toolloop.tools.validation import json_equal, problems_find
 
 MAX_CONDITIONS = 20
@@ -246,7 +247,7 @@ def _matches(value: Any) -> Callable[[Any], bool]:
     if not isinstance(value, str) or len(value) > 1_000:
         raise Unevaluable("'matches' has a regular expression of at most 1,000 characters")
     try:
-        pattern = regex.compile(value)
+        pattern = pattern_compile(value)
     except (regex.error, RecursionError, OverflowError) as error:
         raise Unevaluable(f"the regular expression cannot be read: {error}") from error
 

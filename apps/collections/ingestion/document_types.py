@@ -25,6 +25,7 @@ import regex
 
 from apps.collections.ingestion.types import ExtractedDocument
 from basics.errors import DomainError
+from basics.patterns import pattern_compile
 
 VERSION = 1
 MAX_RULES, MAX_SIGNALS, MAX_PATTERN = 100, 40, 500
@@ -181,7 +182,7 @@ def _told(signal: Signal, found: list[str]) -> str:
 
 @lru_cache(maxsize=5000)
 def _compiled(pattern: str) -> regex.Pattern[str]:
-    return regex.compile(pattern, regex.IGNORECASE)
+    return pattern_compile(pattern, regex.IGNORECASE)
 
 
 def _rule(data: object, number: int) -> TypeRule:

@@ -12,7 +12,9 @@ from apps.collections.ingestion.identifiers import identifier_list
 from apps.datasets.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
+from basics.patterns import pattern_compile
 from toolloop.errors import ConfigurationError
+from toolloop.mcp.schemas import SchemaRefused, schema_check
 from toolloop.output import output_of
 
 _PATTERN_SECONDS = 1.0
@@ -106,8 +108,8 @@ class Numeric(ReferenceScorer):
 
 def _compiled(pattern: str) -> str:
     try:
-        regex.compile(pattern)
-    except regex.error as error:
+        pattern_compile(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     return pattern
 
@@ -132,8 +134,9 @@ class Regex(RuleScorer):
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     try:
+        schema_check(schema)
         output_of(schema)
-    except ConfigurationError as error:
+    except (SchemaRefused, ConfigurationError) as error:
         raise ValueError(str(error)) from error
     return schema
 
