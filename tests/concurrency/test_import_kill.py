@@ -23,7 +23,7 @@ from tests.concurrency.ledger import (
     assert_statistics_exact,
     wait_ended,
 )
-from tests.concurrency.processes import kill_hard
+from tests.processes import kill_hard
 from tests.servers import wait_for
 
 BEFORE = [f"a/{number}.md" for number in range(6)]

@@ -23,7 +23,7 @@ from tests.concurrency.ledger import (
     assert_statistics_exact,
     wait_ended,
 )
-from tests.concurrency.processes import is_gone, kill_hard
+from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
 # More than one batch of vectors in chunks of 200 characters.

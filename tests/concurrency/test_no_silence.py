@@ -45,7 +45,7 @@ from tests.concurrency.ledger import (
     document_now,
     wait_ended,
 )
-from tests.concurrency.processes import is_gone, kill_hard
+from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
 FILES = int(os.environ.get("NO_SILENCE_FILES", "120"))

@@ -11,9 +11,9 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.concurrency.conftest import Site
 from tests.concurrency.ledger import AFTER_A_KILL_S
-from tests.concurrency.processes import is_gone
 from tests.concurrency.programs import MODEL, PROGRAM
 from tests.concurrency.rest import Rest, make_key
+from tests.processes import is_gone
 from tests.servers import wait_for
 
 

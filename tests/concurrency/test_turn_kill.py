@@ -16,9 +16,9 @@ from tests.concurrency.conftest import LOOKING_UP, SENDING, STREAMING, Site
 from tests.concurrency.documents import make_collection, upload
 from tests.concurrency.holds import TOOL
 from tests.concurrency.ledger import AFTER_A_KILL_S, assert_nothing_runs, wait_ended
-from tests.concurrency.processes import kill_hard
 from tests.concurrency.rest import Rest, make_key
 from tests.fake_provider import WORDS
+from tests.processes import kill_hard
 from tests.servers import wait_for
 
 ENDED = {RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.STOPPED}

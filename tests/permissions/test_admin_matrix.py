@@ -57,7 +57,7 @@ def row_of(side: Side, model: type[models.Model]) -> Any:
 
 
 def test_every_admin_url_is_of_a_known_kind():
-    """Pages of models are driven below; anything else must be listed in rows.py."""
+    """Pages of models are driven below; anything else must be listed in rows/site.py."""
     known = set(ADMIN_SITE)
     for model in REGISTRY:
         stem = f"admin:{model._meta.app_label}_{model._meta.model_name}_"

@@ -97,7 +97,7 @@ def test_every_url_has_a_row():
         for name, route in all_urls()
         if name not in covered and not name.startswith("admin:")
     )
-    assert missing == [], "add rows to tests/permissions/rows.py"
+    assert missing == [], "add rows to tests/permissions/rows"
 
 
 def test_every_row_has_a_url():

@@ -13,6 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.processes import is_gone
+from tests.servers import wait_for
 from tests.toolloop.mcp.conftest import raw_stdio
 from toolloop.errors import ConfigurationError
 from toolloop.mcp import McpError, McpServer, StdioTransport
@@ -41,15 +43,8 @@ def process_id(server: McpServer) -> int:
     return server._connection.process.pid
 
 
-async def gone(pid: int) -> bool:
-    for _ in range(500):
-        try:
-            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            return True
-        await asyncio.sleep(0.02)
-    return False
+async def wait_gone(pid: int) -> None:
+    await asyncio.to_thread(wait_for, lambda: is_gone(pid), 10, f"the end of process {pid}")
 
 
 def running() -> list[psutil.Process]:
@@ -79,7 +74,7 @@ async def test_a_program_that_breaks_the_rules_is_stopped(mode: str, reason: str
             await echo(server)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert await gone(pid)
+        await wait_gone(pid)
     assert peak < 30_000_000
 
 
@@ -100,7 +95,7 @@ async def test_a_program_that_hangs_is_given_up_and_replaced_when_it_reads_no_mo
             await echo(server)
         assert asyncio.get_running_loop().time() - begun < 5
         pid = process_id(server)
-    assert await gone(pid)
+    await wait_gone(pid)
 
 
 async def test_a_silent_program_does_not_hold_up_connecting() -> None:
@@ -119,7 +114,7 @@ async def test_the_whole_process_group_ends_with_the_connection(mode: str, tmp_p
         assert all(psutil.pid_exists(pid) for pid in pids)
         assert os.getpgid(pids[0]) != os.getpgid(0)
     for pid in pids:
-        assert await gone(pid)
+        await wait_gone(pid)
 
 
 async def test_cancelling_connect_leaves_no_process(tmp_path: Path) -> None:
@@ -133,7 +128,7 @@ async def test_cancelling_connect_leaves_no_process(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await gone(children[0].pid)
+    await wait_gone(children[0].pid)
 
 
 async def test_much_on_standard_error_neither_blocks_nor_fills_memory() -> None:

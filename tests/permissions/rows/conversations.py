@@ -1,0 +1,206 @@
+"""The permission rows of conversations, assistants and the OpenAI-compatible API."""
+
+from __future__ import annotations
+
+import uuid
+
+from apps.conversations.models import AssistantVersion
+from tenancy.scope import platform_scope
+from tests.permissions.rows.common import (
+    TALK,
+    Row,
+    pk_of,
+    run_parked,
+    send,
+    turn_answered,
+    turn_is,
+    uploaded_file,
+)
+from tests.permissions.world import Side
+
+CONVERSATION = {"pk": "conversations.Conversation"}
+ASSISTANT = {"pk": "conversations.Assistant"}
+TURN = {"pk": "conversations.Conversation", "turn_pk": "conversations.Turn"}
+QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.QueuedQuestion"}
+ATTACHED = {"pk": "conversations.Conversation", "attachment_pk": "conversations.Attachment"}
+SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
+RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
+DECISION = {
+    "pk": "conversations.Conversation",
+    "run_pk": "runs.Run",
+    "decision_pk": "runs.PendingDecision",
+}
+EDIT = ("assistant.read", "collection.read")
+
+
+def _share_key(side: Side, role: str) -> uuid.UUID:
+    """The key of a link that works."""
+    share = side.row("conversations.ConversationShare", role)
+    share.snapshot = {"turns": []}
+    with platform_scope():
+        share.save()
+    key: uuid.UUID = share.key
+    return key
+
+
+def _cut_short(side: Side, role: str) -> None:
+    """The answer was stopped, with something said."""
+    turn_is(False, "stopped")(side, role)
+    run = side.row("runs.Run", role)
+    run.answer = "Because"
+    with platform_scope():
+        run.save()
+
+
+def _versioned(side: Side, role: str) -> None:
+    """The assistant has a version 1."""
+    row = side.row("conversations.Assistant", role)
+    with platform_scope():
+        AssistantVersion.objects.get_or_create(tenant=side.tenant, assistant=row, number=1)
+
+
+def _source(side: Side, role: str) -> str:
+    citation = side.row("conversations.Citation", role)
+    return f"{side.row('runs.Run', role).pk}-{citation.number}"
+
+
+def _uuid(side: Side, role: str) -> str:
+    return str(uuid.uuid4())
+
+
+def _unread(side: Side, role: str) -> None:
+    """The attached file could not be read."""
+    attached, document = (
+        side.row("conversations.Attachment", role),
+        side.row("collections.Document", role),
+    )
+    attached.document, document.status = document, "failed"
+    with platform_scope():
+        document.save()
+        attached.save()
+
+
+PORTAL: tuple[Row, ...] = (
+    Row("assistants:list", action="assistant.read"),
+    Row("assistants:example", "POST", "tool.manage", fixed={"name": "trade_compliance"}, ok=302),
+    Row("assistants:create", action="assistant.write"),
+    Row("assistants:create", "POST", "assistant.write", data=send(name="Clerk", mode="quick", output="text"), ok=302),
+    Row("assistants:detail", "GET", "assistant.read", ASSISTANT),
+    Row("assistants:edit", "GET", "assistant.write", ASSISTANT),
+    Row("assistants:edit", "POST", "assistant.write", ASSISTANT, data=send(mode="quick", output="text"), ok=302),
+    Row("assistants:version", "GET", "assistant.read", ASSISTANT, {"number": 1}, before=_versioned),
+    Row("assistants:publish", "POST", "assistant.write", ASSISTANT, data=send(version=1), before=_versioned, ok=302),
+    Row("assistants:rename", "POST", "assistant.write", ASSISTANT, data=send(name="Clerk"), ok=302),
+    Row("assistants:archive", "POST", "assistant.write", ASSISTANT, ok=302),
+    Row("assistants:try", "POST", "assistant.write", ASSISTANT, data=send(version=1, text="Why?"), before=_versioned, ok=302),
+    Row("conversations:home", action="conversation.read"),
+    Row("conversations:create", "POST", "conversation.write", data=send(text="Why?", client_id=_uuid), ok=302),
+    Row(
+        "conversations:create",
+        "POST",
+        "conversation.write",
+        data=send(text="Why?", client_id=_uuid, collections=pk_of("collections.Collection")),
+        ok=302,
+        body_ids=400,
+    ),
+    Row("conversations:detail", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:turn-create", "POST", "conversation.write", CONVERSATION, data=send(text="Why?", client_id=_uuid), ok=302),
+    Row("conversations:turn-retry", "POST", "conversation.write", TURN, before=turn_is(False, "failed"), ok=302),
+    Row("conversations:turn-edit", "GET", "conversation.write", TURN, before=turn_is(False, "completed")),
+    Row("conversations:turn-edit", "POST", "conversation.write", TURN, data=send(text="Why not?", client_id=_uuid), before=turn_is(False, "completed"), ok=302),
+    Row("conversations:turn-regenerate", "POST", "conversation.write", TURN, data=send(client_id=_uuid), before=turn_is(False, "completed"), ok=302),
+    Row("conversations:turn-continue", "POST", "conversation.write", TURN, data=send(client_id=_uuid), before=_cut_short, ok=302),
+    Row("conversations:turn-choose", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), ok=302),
+    Row("conversations:turn-fork", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), ok=302),
+    Row("conversations:attachment-begin", "POST", "conversation.write", data=send(file=uploaded_file)),
+    Row("conversations:attachment-add", "POST", "conversation.write", CONVERSATION, data=send(file=uploaded_file)),
+    Row("conversations:attachment", "GET", "conversation.read", ATTACHED),
+    Row("conversations:attachment-remove", "POST", "conversation.write", ATTACHED, ok=302),
+    Row("conversations:attachment-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=302),
+    Row("conversations:list", action="conversation.read"),
+    Row("conversations:tools-new", action="conversation.read"),
+    Row("conversations:tools", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:tools", "POST", "conversation.write", CONVERSATION, data=send(listed=["calculate"], tools=[])),
+    Row("conversations:recent", action="conversation.read"),
+    Row("conversations:settings-rules", action="retention.manage"),
+    Row("conversations:settings-rules", "POST", "retention.manage", data=send(keep_days="30", makes_titles="on"), ok=302),
+    Row("conversations:shared", action="conversation.read", fixed={"key": _share_key}),
+    Row("conversations:draft", "POST", "conversation.write", CONVERSATION, data=send(text="Wh"), ok=204),
+    Row("conversations:queue", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:queue-ask", "POST", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:queue-remove", "POST", "conversation.write", QUEUED, ok=302),
+    Row("conversations:feedback", "POST", "conversation.write", TURN, data=send(verdict="good"), before=turn_answered, ok=302),
+    Row("conversations:shares", "GET", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:shares", "POST", "conversation.write", CONVERSATION, before=turn_answered, ok=302),
+    Row("conversations:share-revoke", "POST", "conversation.write", SHARE, ok=302),
+    Row("conversations:export", "GET", "conversation.read", CONVERSATION),
+    Row("conversations:turn-answer", "GET", "conversation.read", TURN, before=turn_answered),
+    Row("conversations:run-stream", "GET", "conversation.read", RUN, before=turn_is(False, "completed"), is_stream=True),
+    Row("conversations:run-trace", "GET", "conversation.read", RUN, before=turn_is(False, "completed"), also=("run.read",)),
+    Row("conversations:run-stop", "POST", "conversation.write", RUN, before=turn_is(True, "running"), ok=204),
+    Row("conversations:run-decide", "POST", "conversation.write", DECISION, data=send(decision="reject"), before=run_parked, ok=302),
+    Row("conversations:source", "GET", "conversation.read", CONVERSATION, {"source": _source}, before=turn_is(False, "completed")),
+    Row("conversations:rename", "POST", "conversation.write", CONVERSATION, data=send(title="T"), ok=302),
+    Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:scope", "POST", "conversation.write", CONVERSATION, data=send(collections=pk_of("collections.Collection"))),
+)  # fmt: skip
+
+
+API: tuple[Row, ...] = (
+    Row("api:assistants-list", action="assistant.read"),
+    Row("api:assistants-list", "POST", "assistant.write", data=send(name="Clerk"), ok=201, also=EDIT),
+    Row("api:assistants-list", "POST", "assistant.write", data=send(name="Clerk", collections=lambda s, r: [s.row("collections.Collection", r).pk]), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-list", "POST", "assistant.write", data=send(name="Clerk", helpers=lambda s, r: [s.row("conversations.Assistant", r).pk]), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-list", "POST", "assistant.write", data=send(name="Clerk", has_toolkit=True, toolkit=pk_of("tools.Toolkit")), ok=201, also=EDIT, body_ids=400),
+    Row("api:assistants-detail", "GET", "assistant.read", ASSISTANT),
+    Row("api:assistants-detail", "PATCH", "assistant.write", ASSISTANT, data=send(name="Clerk"), also=EDIT),
+    Row("api:assistants-detail", "DELETE", "assistant.write", ASSISTANT, ok=204, also=EDIT),
+    Row("api:assistant-versions-list", "GET", "assistant.read", ASSISTANT),
+    Row("api:assistant-versions-list", "POST", "assistant.write", ASSISTANT, data=send(mode="quick"), ok=201, also=EDIT),
+    Row("api:assistant-versions-detail", "GET", "assistant.read", ASSISTANT, {"number": 1}, before=_versioned),
+    Row("api:assistant-versions-changes", "GET", "assistant.read", ASSISTANT, {"number": 1}, before=_versioned),
+    Row("api:assistants-publish", "POST", "assistant.write", ASSISTANT, data=send(version=1), before=_versioned, also=EDIT),
+    Row("api:assistants-publish", "DELETE", "assistant.write", ASSISTANT, ok=204, also=EDIT),
+    Row("api:conversations-list", action="conversation.read"),
+    Row("api:conversations-list", "POST", "conversation.write", data=send(title="T"), ok=201, also=TALK),
+    Row("api:conversations-detail", "GET", "conversation.read", CONVERSATION),
+    Row("api:conversations-detail", "PATCH", "conversation.write", CONVERSATION, data=send(title="T"), also=TALK),
+    Row("api:conversations-detail", "DELETE", "conversation.write", CONVERSATION, ok=204, also=TALK),
+    Row("api:turns-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:turns-list", "POST", "conversation.write", CONVERSATION, data=send(text="Why?", client_id=_uuid), ok=201, also=TALK),
+    Row("api:turns-detail", "GET", "conversation.read", TURN, before=turn_is(False, "completed")),
+    Row("api:turns-retry", "POST", "conversation.write", TURN, before=turn_is(False, "failed"), also=TALK),
+    Row("api:turns-edit", "POST", "conversation.write", TURN, data=send(text="Why not?", client_id=_uuid), before=turn_is(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-regenerate", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-continue", "POST", "conversation.write", TURN, before=_cut_short, ok=201, also=TALK),
+    Row("api:turns-choose", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), also=TALK),
+    Row("api:turns-fork", "POST", "conversation.write", TURN, before=turn_is(False, "completed"), ok=201, also=TALK),
+    Row("api:turns-feedback", "PUT", "conversation.write", TURN, data=send(verdict="bad", reason="wrong"), before=turn_answered, also=TALK),
+    Row("api:turns-feedback", "DELETE", "conversation.write", TURN, before=turn_answered, ok=204, also=TALK),
+    Row("api:feedback-list", action="conversation.read"),
+    Row("api:conversations-rules", action="audit.read"),
+    Row("api:conversations-rules", "PUT", "retention.manage", data=send(keep_days=30)),
+    Row("api:conversations-rules-preview", action="audit.read", data=send(keep_days=30)),
+    Row("api:conversations-search", action="conversation.read", data=send(q="why")),
+    Row("api:conversations-draft", "PUT", "conversation.write", CONVERSATION, data=send(text="Wh"), ok=204, also=TALK),
+    Row("api:conversations-export", "GET", "conversation.read", CONVERSATION),
+    Row("api:attachments-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:attachments-list", "POST", "conversation.write", CONVERSATION, data=send(file=uploaded_file), ok=201, also=TALK),
+    Row("api:attachments-detail", "GET", "conversation.read", ATTACHED),
+    Row("api:attachments-detail", "DELETE", "conversation.write", ATTACHED, ok=204, also=TALK),
+    Row("api:attachments-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=202, also=TALK),
+    Row("api:queue-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:turns-list", "POST", "conversation.write", CONVERSATION, data=send(text="Why?", client_id=_uuid, when_busy="queue"), before=turn_is(True, "running"), ok=202, also=TALK),
+    Row("api:queue-detail", "PATCH", "conversation.write", QUEUED, data=send(text="Why?"), also=TALK),
+    Row("api:queue-detail", "DELETE", "conversation.write", QUEUED, ok=204, also=TALK),
+    Row("api:shares-list", "GET", "conversation.read", CONVERSATION),
+    Row("api:shares-list", "POST", "conversation.write", CONVERSATION, before=turn_answered, ok=201, also=TALK),
+    Row("api:shares-detail", "DELETE", "conversation.write", SHARE, ok=204, also=TALK),
+    Row("api:shares-read", action="conversation.read", fixed={"key": _share_key}),
+    # A model that is not there: what is allowed is refused at once, and waits for no worker.
+    Row("api:chat-completions", "POST", "conversation.write", data=send(model="none", messages=[{"role": "user", "content": "?"}]), ok=400, also=TALK),
+    Row("api:responses-list", "POST", "conversation.write", data=send(model="none", input="?"), ok=400, also=TALK),
+    Row("api:responses-detail", "GET", "conversation.read", fixed={"response_id": "resp_g0_0"}, ok=404),
+    Row("api:models-list", action="model.read"),
+    Row("api:models-detail", action="model.read", fixed={"model": "extractive"}),
+)  # fmt: skip

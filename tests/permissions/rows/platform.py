@@ -1,0 +1,188 @@
+"""The permission rows of a workspace itself: its home, settings, webhooks, budgets and usage."""
+
+from __future__ import annotations
+
+from tenancy.scope import platform_scope
+from tests.permissions.rows.common import Row, pk_of, send
+from tests.permissions.world import Side
+from web.oauth.clients import client_register
+
+WEBHOOK = {"pk": "webhooks.Webhook"}
+BUDGET = {"pk": "budgets.Budget"}
+DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
+
+
+def _connected(side: Side, role: str) -> None:
+    key = side.row("tenancy.ApiKey", role)
+    with platform_scope():
+        type(key).objects.filter(pk=key.pk).update(
+            client_id="app", user=side.user(role), revoked_at=None
+        )
+
+
+def _authorization(side: Side, role: str) -> dict[str, str]:
+    uri = "https://app.example/cb"
+    client = client_register(side.tenant.slug, {"redirect_uris": [uri]})
+    return {
+        "client_id": client.client_id,
+        "redirect_uri": uri,
+        "response_type": "code",
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+    }
+
+
+def _delivered(side: Side, role: str) -> None:
+    row = side.row("webhooks.WebhookDelivery", role)
+    row.status, row.payload = "delivered", {"data": {}}
+    with platform_scope():
+        row.save()
+
+
+PORTAL: tuple[Row, ...] = (
+    Row("web:tenant-home", ok=302),
+    Row("web:palette", action="tenant.read"),
+    Row("web:leave", "POST", ok=302),
+    Row("web:settings-members", action="member.read"),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=send(action="role", role="viewer", membership=pk_of("tenancy.Membership")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=send(action="remove", membership=pk_of("tenancy.Membership")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-members",
+        "POST",
+        "member.manage",
+        data=send(action="revoke", invite=pk_of("tenancy.Invite")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row("web:settings-invites", action="member.manage", ok=302),
+    Row(
+        "web:settings-invites",
+        "POST",
+        "member.manage",
+        data=send(email="new@example.org", role="viewer"),
+    ),
+    Row("web:settings-keys", action="key.manage"),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=send(action="create", name="k", scopes="search.run", expires="30"),
+    ),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=send(action="revoke", key=pk_of("tenancy.ApiKey")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-keys",
+        "POST",
+        "key.manage",
+        data=send(action="rotate", key=pk_of("tenancy.ApiKey")),
+        body_ids=404,
+    ),
+    Row("web:settings-connections", action="app.connect"),
+    Row(
+        "web:settings-connections",
+        "POST",
+        "app.connect",
+        data=send(connection=pk_of("tenancy.ApiKey")),
+        ok=302,
+        before=_connected,
+        body_ids=404,
+    ),
+    Row("web:oauth-authorize", action="app.connect", data=_authorization),
+    Row("web:oauth-authorize", "POST", "app.connect", ok=400),  # its question stands in the address
+    Row("web:settings-models", action="credential.manage"),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=send(action="save", provider="openai", secret="sk-0123456789abcdef"),
+        ok=302,
+    ),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=send(action="remove", credential=pk_of("tenancy.ProviderCredential")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=send(action="model_save", **{"model-name": "openai/gpt-6-sol"}),
+        ok=302,
+    ),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=send(action="model_hide", model="openai/gpt-6-sol"),
+        ok=302,
+    ),
+    Row(
+        "web:settings-models",
+        "POST",
+        "credential.manage",
+        data=send(action="model_forget", entry=pk_of("tenancy.ModelEntry")),
+        ok=302,
+        body_ids=404,
+    ),
+    Row("web:settings-audit", action="audit.read"),
+    Row("web:settings-budgets", action="audit.read"),
+    Row("web:settings-budgets", "POST", "budget.manage", data=send(action="set", whose="tenant", amount_usd="5", period="day"), ok=302),
+    Row("web:settings-budgets", "POST", "budget.manage", data=send(action="remove", budget=pk_of("budgets.Budget")), ok=302, body_ids=404),
+    Row("web:settings-outgoing", action="tenant.manage"),
+    Row("web:settings-outgoing", "POST", "tenant.manage", data=send(hosts="api.example.com"), ok=302),
+    Row("web:settings-retention", action="retention.manage"),
+    Row("web:settings-retention", "POST", "retention.manage", data=send(days="30"), ok=302),
+    Row("usage:page", action="run.read"),
+    Row("web:settings-webhooks", action="webhook.manage"),
+    Row("web:settings-webhooks", "POST", "webhook.manage", data=send(url="https://93.184.216.34/hook", events="run.finished")),
+    Row("web:settings-webhook", action="webhook.manage", ids=WEBHOOK),
+    Row("web:settings-webhook", "POST", "webhook.manage", WEBHOOK, data=send(action="test"), ok=302),
+)  # fmt: skip
+
+
+API: tuple[Row, ...] = (
+    Row("api:me", action="tenant.read"),
+    Row("api:members-list", action="member.read"),
+    Row("api:budgets-list", action="audit.read"),
+    Row("api:budgets-list", "POST", "budget.manage", data=send(kind="member", amount_usd="5"), ok=201),
+    Row("api:budgets-detail", "GET", "audit.read", BUDGET),
+    Row("api:budgets-detail", "DELETE", "budget.manage", BUDGET, ok=204),
+    Row("api:budgets-rules", action="audit.read"),
+    Row("api:budgets-rules", "PUT", "budget.manage", data=send(refuses_unpriced=True)),
+    Row("api:outgoing-hosts", action="tool.manage"),
+    Row("api:outgoing-hosts", "PUT", "tenant.manage", data=send(hosts=["api.example.com"])),
+    Row("api:retention", action="audit.read"),
+    Row("api:retention", "PUT", "retention.manage", data=send(days=30)),
+    Row("api:webhooks-list", action="webhook.manage"),
+    Row("api:webhooks-list", "POST", "webhook.manage", data=send(url="https://example.org/hook", events=["run.finished"]), ok=201),
+    Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),
+    Row("api:webhooks-detail", "PATCH", "webhook.manage", WEBHOOK, data=send(is_enabled=False)),
+    Row("api:webhooks-detail", "DELETE", "webhook.manage", WEBHOOK, ok=204),
+    Row("api:webhooks-ping", "POST", "webhook.manage", WEBHOOK, ok=202),
+    Row("api:deliveries-list", "GET", "webhook.manage", WEBHOOK),
+    Row("api:deliveries-redeliver", "POST", "webhook.manage", DELIVERY, ok=202, before=_delivered),
+    Row("api:usage", action="run.read"),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""The URLs of no workspace's rows: public ones, personal ones, and the admin's own pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Anyone may call these; they show nothing of any tenant.
+PUBLIC: dict[str, dict[str, Any]] = {
+    "web:healthz": {},
+    "web:readyz": {"ok": (200, 503)},
+    "web:invite-accept": {"args": ["no-such-token"], "ok": (404,)},
+    "api-schema": {},
+    "api-docs": {},
+    "account_login": {},
+    "account_signup": {},
+    "account_inactive": {},
+    "account_reset_password": {},
+    "account_reset_password_done": {},
+    "account_reset_password_from_key": {"kwargs": {"uidb36": "1", "key": "x-y"}},
+    "account_reset_password_from_key_done": {},
+    "account_email_verification_sent": {},
+    "account_confirm_email": {"args": ["x"], "ok": (200, 404)},
+    # For applications that ask for a token: made of the address alone, or proven by a code.
+    "web:oauth-resource": {"kwargs": {"tenant_slug": "any"}},
+    "web:oauth-server": {"kwargs": {"tenant_slug": "any"}},
+    "web:oauth-register": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    "web:oauth-token": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    "web:oauth-revoke": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    # Steps of a sign-in that has begun: without one they lead back to its start.
+    "account_confirm_login_code": {"ok": (302, 404)},
+    "mfa_authenticate": {"ok": (302,)},
+}
+# URLs of a workspace that its keys alone open, by POST; each thing that is asked for there needs its own right.
+KEYED: dict[str, dict[str, Any]] = {
+    "mcp": {"data": {"jsonrpc": "2.0", "id": 1, "method": "ping"}},
+}
+# Pages about the signed-in person alone: anonymous people are sent to sign in.
+PERSONAL: dict[str, dict[str, Any]] = {
+    "web:home": {"ok": (302,)},
+    "web:profile": {},
+    "web:tenant-create": {"ok": (200, 403)},
+    "account_logout": {"anonymous": (302,)},
+    "account_reauthenticate": {"ok": (200, 302)},
+    "account_email": {},
+    "account_change_password": {},
+    "account_set_password": {"ok": (302,)},
+    "mfa_index": {},
+    "mfa_reauthenticate": {"ok": (200, 302)},
+    "mfa_activate_totp": {"ok": (200, 302)},
+    "mfa_deactivate_totp": {"ok": (200, 302, 404)},
+    "mfa_view_recovery_codes": {"ok": (200, 302, 404)},
+    "mfa_generate_recovery_codes": {"ok": (200, 302, 404)},
+    "mfa_download_recovery_codes": {"ok": (200, 302, 404)},
+}
+# The Django admin's own pages beside those of models; test_admin_matrix.py makes a row for each page of each model.
+ADMIN_SITE = {
+    "admin:index",
+    "admin:login",
+    "admin:logout",
+    "admin:password_change",
+    "admin:password_change_done",
+    "admin:autocomplete",
+    "admin:jsi18n",
+    "admin:view_on_site",
+    "admin:app_list",
+    "admin:switch_tenant",
+    "admin:collections_check",
+    "admin:tools_exchange",
+    "admin:tools_matrix",
+    "admin:tools_decide",
+    "admin:tools_run_tests",
+    *(
+        f"admin:tools_{m}_{p}"
+        for m in ("toolentry", "toolkit", "toolgrant", "toolsource")
+        for p in ("changes", "restore")
+    ),
+    "admin:?",  # what matches no other URL under /admin/
+}
