@@ -44,7 +44,9 @@ def main() -> None:
     before = load()
     gap_ms = round(1000 * args.open / RATE)
     model = f"fake-clock-words{LONG}-gap{gap_ms}"
-    with database(), product(model, GROUNDWORK_WORKERS="2") as (stack, _):
+    # One worker of two processes; as many slots as it takes for every answer to have one.
+    slots = str(-(-args.open // 2) + 8)
+    with database(), product(model, GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS=slots) as (stack, _):
         tenant, actor, user = person("streams")
         portal = Portal(stack.port, tenant.slug, user)
         opened = submit(tenant, actor, f"compatible/{model}", args.open)

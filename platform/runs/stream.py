@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection
+from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
@@ -26,6 +26,14 @@ POOL_SIZE = 4
 READ_LIMIT = 1000
 RETRY_MS = 500
 EVENT_STREAM = "text/event-stream"
+
+_SCOPE = "SELECT set_config('role', %s, true), set_config('app.tenant_id', %s, true);"
+_AFTER = """
+SELECT r.status IN ('queued', 'running', 'parked') AS is_active, e.seq, e.kind, e.data
+FROM runs_run r LEFT JOIN LATERAL (
+    SELECT seq, kind, data FROM runs_runevent WHERE run_id = r.id AND seq > %s ORDER BY seq LIMIT %s) e ON true
+WHERE r.id = %s ORDER BY e.seq
+"""
 
 T = TypeVar("T")
 EventRow = tuple[int, str, dict[str, Any]]
@@ -68,13 +76,17 @@ class _Reader:
 
     async def read(self, tenant_id: int, query: str, params: Sequence[Any]) -> list[dict[str, Any]]:
         pool = await self.pool()
-        async with pool.connection() as conn, conn.pipeline(), conn.transaction():
-            await conn.execute(
-                "SELECT set_config('role', %s, true), set_config('app.tenant_id', %s, true)",
-                (APP_ROLE, str(int(tenant_id))),
+        async with (
+            pool.connection() as conn,
+            AsyncClientCursor(conn, row_factory=dict_row) as cursor,
+        ):
+            # One message with both statements, which Postgres takes as one transaction: a quarter of the processor time
+            # of four statements in a pipeline, and streams read at every heartbeat. psycopg quotes the values.
+            await cursor.execute(
+                _SCOPE + query,
+                (APP_ROLE, str(int(tenant_id)), *params),
             )
-            cursor = conn.cursor(row_factory=dict_row)
-            await cursor.execute(query, params)
+            cursor.nextset()
             return await cursor.fetchall()
 
     async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
@@ -128,19 +140,19 @@ async def rows_read(tenant_id: int, query: str, params: Sequence[Any]) -> list[d
     )
 
 
-async def events_after(tenant_id: int, run_id: int, seq: int) -> list[EventRow]:
-    """Return a run's events after ``seq`` in order, as (seq, kind, data)."""
+async def events_after(tenant_id: int, run_id: int, seq: int) -> tuple[list[EventRow], bool]:
+    """Return a run's events after ``seq`` in order, as (seq, kind, data), and whether more may come.
+
+    Both are of one moment: nothing more comes of a run that is over or gone.
+    """
     found: list[EventRow] = []
     while True:
-        rows = await rows_read(
-            tenant_id,
-            "SELECT seq, kind, data FROM runs_runevent WHERE run_id = %s AND seq > %s "
-            "ORDER BY seq LIMIT %s",
-            (run_id, found[-1][0] if found else seq, READ_LIMIT),
-        )
-        found += [(row["seq"], row["kind"], row["data"]) for row in rows]
-        if len(rows) < READ_LIMIT:
-            return found
+        after = found[-1][0] if found else seq
+        rows = await rows_read(tenant_id, _AFTER, (after, READ_LIMIT, run_id))
+        events = [(r["seq"], r["kind"], r["data"]) for r in rows if r["seq"] is not None]
+        found += events
+        if len(events) < READ_LIMIT:
+            return found, bool(rows) and rows[0]["is_active"]
 
 
 async def events_follow(
@@ -152,29 +164,14 @@ async def events_follow(
     """
     async with hub.subscribe(tenant_id, f"run:{run_id}") as waker:
         while True:
-            batch = await events_after(tenant_id, run_id, seq)
+            batch, is_active = await events_after(tenant_id, run_id, seq)
             if batch:
                 seq = batch[-1][0]
                 yield batch
-                if any(kind == FINISHED for _, kind, _ in batch):
-                    return
-            elif await _has_ended(tenant_id, run_id):
-                # It may have ended between the two reads: its last events must not be lost.
-                if rest := await events_after(tenant_id, run_id, seq):
-                    yield rest
+            if not is_active or any(kind == FINISHED for _, kind, _ in batch):
                 return
             if not await waker.wait(HEARTBEAT_S):
                 yield None
-
-
-async def _has_ended(tenant_id: int, run_id: int) -> bool:
-    """Tell whether there is nothing to wait for: the run is over, or gone."""
-    rows = await rows_read(
-        tenant_id,
-        "SELECT status IN ('queued', 'running', 'parked') AS active FROM runs_run WHERE id = %s",
-        (run_id,),
-    )  # fmt: skip
-    return not rows or not rows[0]["active"]
 
 
 def frame(data: str, *, seq: int | None = None, event: str = "") -> bytes:

@@ -28,24 +28,45 @@ def _end(run: Run) -> None:
         Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED, last_seq=2)
 
 
-async def test_last_events_come_when_the_run_ends_between_the_two_reads(
+async def test_last_events_come_when_the_run_ends_right_after_a_read(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _ = await sync_to_async(make_run)(cast)
     await sync_to_async(_event)(run, 1, "text")
-    has_ended, asked = stream._has_ended, 0
+    reader = stream._reader()
+    read, asked = reader.read, 0
 
-    async def ends_just_now(tenant_id: int, run_id: int) -> bool:
+    async def ends_just_now(*args: Any) -> list[dict[str, Any]]:
         nonlocal asked
         asked += 1
-        await sync_to_async(_end)(run)
-        return await has_ended(tenant_id, run_id)
+        rows = await read(*args)
+        if asked == 1:
+            await sync_to_async(_end)(run)
+        return rows
 
-    monkeypatch.setattr(stream, "_has_ended", ends_just_now)
+    monkeypatch.setattr(reader, "read", ends_just_now)
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.1)
     async with asyncio.timeout(5):
         batches = [b async for b in stream.events_follow(run.tenant_id, run.pk, 1)]
-    assert asked == 1
-    assert [[kind for _, kind, _ in b or ()] for b in batches] == [["finished"]]
+    assert [[kind for _, kind, _ in batch] for batch in batches if batch] == [["finished"]]
+    assert asked == 2
+
+
+async def test_more_events_than_one_read_takes_all_come_and_then_the_end(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = await sync_to_async(make_run)(cast)
+    await sync_to_async(_event)(run, 1, "text")
+    await sync_to_async(_end)(run)
+    monkeypatch.setattr(stream, "READ_LIMIT", 1)
+    async with asyncio.timeout(5):
+        events, is_active = await stream.events_after(run.tenant_id, run.pk, 0)
+        batches = [b async for b in stream.events_follow(run.tenant_id, run.pk, 0)]
+        gone = [b async for b in stream.events_follow(run.tenant_id, run.pk + 1000, 0)]
+        foreign = [b async for b in stream.events_follow(run.tenant_id + 1000, run.pk, 0)]
+    assert ([kind for _, kind, _ in events], is_active) == (["text", "finished"], False)
+    assert [len(b or ()) for b in batches] == [2]
+    assert gone == foreign == []
 
 
 async def test_equal_reads_of_one_moment_are_one_and_a_later_one_reads_for_itself(
@@ -72,6 +93,7 @@ async def test_equal_reads_of_one_moment_are_one_and_a_later_one_reads_for_itsel
         later = asyncio.ensure_future(stream.events_after(run.tenant_id, run.pk, 0))
         await asyncio.sleep(0.05)
         gate.set()
-        assert await asyncio.gather(*first) == [[]] * 5
-        assert [kind for _, kind, _ in await later] == ["text"]
+        assert await asyncio.gather(*first) == [([], True)] * 5
+        events, _ = await later
+    assert [kind for _, kind, _ in events] == ["text"]
     assert began == 2
