@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -22,6 +23,8 @@ from runs.transcript import FINISHED
 from tenancy.database.base import APP_ROLE
 
 HEARTBEAT_S = 15.0
+LOOK_S = 60.0
+"""How long a stream trusts that it would have been woken, before it looks for itself."""
 POOL_SIZE = 4
 READ_LIMIT = 1000
 RETRY_MS = 500
@@ -160,6 +163,7 @@ async def events_follow(
 ) -> AsyncGenerator[list[EventRow] | None, None]:
     """Yield a run's events after ``seq`` in batches as they come; None when it was quiet for a heartbeat.
 
+    While nothing wakes it, it looks by itself every ``LOOK_S``, or at each heartbeat when notifications do not arrive.
     Ends after the batch that holds the ``finished`` event. A run that had finished by ``seq`` yields nothing.
     """
     async with hub.subscribe(tenant_id, f"run:{run_id}") as waker:
@@ -170,8 +174,11 @@ async def events_follow(
                 yield batch
             if not is_active or any(kind == FINISHED for _, kind, _ in batch):
                 return
-            if not await waker.wait(HEARTBEAT_S):
+            looked = time.monotonic()
+            while not await waker.wait(HEARTBEAT_S):
                 yield None
+                if time.monotonic() - looked >= LOOK_S or not hub.here.is_listening:
+                    break
 
 
 def frame(data: str, *, seq: int | None = None, event: str = "") -> bytes:

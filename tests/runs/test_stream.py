@@ -46,6 +46,7 @@ async def test_last_events_come_when_the_run_ends_right_after_a_read(
 
     monkeypatch.setattr(reader, "read", ends_just_now)
     monkeypatch.setattr(stream, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(stream, "LOOK_S", 0.2)
     async with asyncio.timeout(5):
         batches = [b async for b in stream.events_follow(run.tenant_id, run.pk, 1)]
     assert [[kind for _, kind, _ in batch] for batch in batches if batch] == [["finished"]]
