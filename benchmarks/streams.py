@@ -46,7 +46,10 @@ def main() -> None:
     model = f"fake-clock-words{LONG}-gap{gap_ms}"
     # One worker of two processes; as many slots as it takes for every answer to have one.
     slots = str(-(-args.open // 2) + 8)
-    with database(), product(model, GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS=slots) as (stack, _):
+    with (
+        database(),
+        product(model, GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS=slots) as (stack, _),
+    ):
         tenant, actor, user = person("streams")
         portal = Portal(stack.port, tenant.slug, user)
         opened = submit(tenant, actor, f"compatible/{model}", args.open)
