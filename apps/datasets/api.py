@@ -128,11 +128,8 @@ class RowsView(_Base):
     @extend_schema(operation_id="dataset_rows_list", tags=["datasets"], parameters=_FILTERS, responses=RowOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List a dataset's rows, the newest first."""
-        asked = {
-            n: request.query_params.get(n, "").replace("\x00", "") for n in RowFilter.__slots__
-        }
         which: dict[str, Any] = {"actor": self.actor, "dataset": self._dataset(pk)}
-        only = RowFilter(**asked)
+        only = RowFilter.read(request.query_params)
         if not only.is_search:
             return self.paginated(selectors.row_list(**which, only=only), RowOutput)
         pages = _FoundRows(partial(selectors.row_ids, **which, only=only))

@@ -26,6 +26,7 @@ from apps.datasets.curation_shapes import (
     ReviewInput,
     RowsImportInput,
     RowsImportOutput,
+    SplitAssignInput,
 )
 from apps.datasets.curation_views import errors_response, export_response
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport
@@ -192,6 +193,26 @@ class CheckView(_Base):
     def get(self, request: Request, pk: int) -> Response:
         """Return a check with what it found."""
         return Response(CheckOutput(work_get(actor=self.actor, model=DatasetCheck, pk=pk)).data)
+
+
+class SplitAssignView(_Base):
+    """Rows that are put into a split."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_rows_split", tags=["datasets"], request=SplitAssignInput, responses={202: CheckOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Put rows into a split, with all that share a document with them. Ask for the check until it has ended."""
+        dataset, values = self._dataset(pk), valid(SplitAssignInput, request.data)
+        row = services.split_assign(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=dataset,
+            into=values["into"],
+            only=selectors.RowFilter(**values.get("only", {})),
+            row_pks=values.get("rows", ()),
+        )
+        return Response(CheckOutput(row).data, status=status.HTTP_202_ACCEPTED)
 
 
 class ReviewView(_Base):

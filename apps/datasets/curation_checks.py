@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
@@ -15,9 +15,17 @@ from apps.conversations.assistant_selectors import assistant_list
 from apps.datasets.columns import record_columns, record_of
 from apps.datasets.coverage import coverage_of
 from apps.datasets.curation import contamination, duplicates, scan
-from apps.datasets.curation.splits import SplitItem, divide, split_item
+from apps.datasets.curation.splits import (
+    SplitItem,
+    divide,
+    document_key,
+    gathered,
+    leaks,
+    split_item,
+)
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Work
 from apps.datasets.record import Record, Split
+from apps.datasets.selectors import RowFilter, row_list
 from tenancy.actors import system_actor
 
 LISTED = 200
@@ -139,9 +147,71 @@ def _secrets(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
 
 
 def _splits(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    items: list[SplitItem] = [split_item(record) for record in _records(ctx, check)]
-    wanted = divide(items, check.options["shares"], int(check.options["seed"]))
-    moved = kept_apart = 0
+    """Divide all rows anew, or put chosen ones into a split with those that share a document with them."""
+    items: list[SplitItem] = []
+    before: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for record in _records(ctx, check):
+        items.append(split_item(record))
+        before[record.id] = str(record.split)
+        names.update((document_key(source), source.document) for source in record.sources)
+    options = check.options
+    more: dict[str, Any] = {}
+    if "into" in options:
+        chosen = _chosen(check) & set(before)
+        together = gathered(items, chosen)
+        wanted = {item.id: str(options["into"]) for item in together}
+        along = [i for i in together if i.id not in chosen and before[i.id] != options["into"]]
+        more = {
+            "chosen": len(chosen),
+            "along": len(along),
+            "rows_along": _along(along[:LISTED], together, chosen, before, names),
+        }
+    else:
+        wanted = divide(items, options["shares"], int(options["seed"]))
+    moved, left = _moved(ctx, check, wanted)
+    after = before | {name: split for name, split in wanted.items() if name not in left}
+    return {
+        "rows": len(items),
+        "counts": dict(Counter(after.values())),
+        "moved": moved,
+        "left": len(left),
+        "documents": len(names),
+        "leaks": len(leaks((after[item.id], item.documents) for item in items)),
+        **more,
+    }
+
+
+def _chosen(check: DatasetCheck) -> set[str]:
+    if "rows" in check.options:
+        return {str(pk) for pk in check.options["rows"]}
+    actor = system_actor(check.tenant_id, check.created_by_id)
+    rows = row_list(actor=actor, dataset=check.dataset, only=RowFilter(**check.options["only"]))
+    return {str(pk) for pk in rows.values_list("pk", flat=True).iterator()}
+
+
+def _along(
+    along: Sequence[SplitItem],
+    together: Sequence[SplitItem],
+    chosen: Set[str],
+    before: Mapping[str, str],
+    names: Mapping[str, str],
+) -> list[dict[str, str]]:
+    """Return the rows that came along, where they were, and a document that they share; first with a chosen row."""
+    direct = {name for item in together if item.id in chosen for name in item.documents}
+    return [
+        {
+            "row": item.id,
+            "before": before[item.id],
+            "document": names[min(item.documents, key=lambda name: (name not in direct, name))],
+        }
+        for item in along
+    ]
+
+
+def _moved(ctx: WorkContext, check: DatasetCheck, wanted: Mapping[str, str]) -> tuple[int, set[str]]:  # fmt: skip
+    """Write the splits; returns how many rows have moved, and which stay: the same content is in that split already."""
+    moved, left = 0, set()
     ids = [int(name) for name in wanted]
     for start in range(0, len(ids), BATCH):
         ctx.check()
@@ -162,9 +232,8 @@ def _splits(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
             ready = []
             for row in changed:
                 columns = record_columns(new[row.pk])
-                # The same content would be there twice in one split: the row stays where it is.
                 if columns["content_hash"] in taken:
-                    kept_apart += 1
+                    left.add(str(row.pk))
                     continue
                 taken.add(columns["content_hash"])
                 row.split, row.content_hash = columns["split"], columns["content_hash"]
@@ -172,13 +241,7 @@ def _splits(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
                 ready.append(row)
             DatasetRow.objects.bulk_update(ready, ["split", "content_hash", "updated_at"])
             moved += len(ready)
-    return {
-        "rows": len(wanted),
-        "counts": dict(Counter(wanted.values())),
-        "moved": moved,
-        "left": kept_apart,
-        "documents": len({name for item in items for name in item.documents}),
-    }
+    return moved, left
 
 
 def _coverage(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from basics.errors import Missing
 from tenancy.actors import Actor
 
 W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
+OTHERS = 30
+"""Datasets that are offered to hold evaluation rows against."""
 WAITING = (RowStatus.DRAFT, RowStatus.REVIEW)
 
 
@@ -84,6 +86,19 @@ def work_get(*, actor: Actor, model: type[W], pk: int, dataset: Dataset | None =
     if found is None:
         raise Missing(_NOUNS[model])
     return found
+
+
+def others_named(*, actor: Actor, dataset: Dataset) -> list[tuple[int, str, bool]]:
+    """Return other datasets of the workspace, id and name, and whether evaluation rows are held against them already.
+
+    The named ones come first, then the latest changed; at most ``OTHERS``.
+    """
+    actor.require("dataset.read")
+    named = set(dataset.options.get("against", []))
+    rows = Dataset.objects.visible_to(actor).exclude(pk=dataset.pk)
+    latest = rows.exclude(pk__in=named).order_by("-updated_at", "-pk")[:OTHERS]
+    found = [*rows.filter(pk__in=named).order_by("name", "pk"), *latest]
+    return [(row.pk, row.name, row.pk in named) for row in found]
 
 
 def checks_latest(*, actor: Actor, dataset: Dataset) -> dict[str, DatasetCheck]:

@@ -7,7 +7,16 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.datasets.formats import FORMATS
-from apps.datasets.models import DatasetCheck, RowReview, Split, WorkStatus
+from apps.datasets.models import (
+    DatasetCheck,
+    Difficulty,
+    QuestionType,
+    RowReview,
+    RowStatus,
+    Split,
+    WorkStatus,
+)
+from apps.datasets.services.work import MAX_CHOSEN
 
 _EXPORTS = [name for name, form in FORMATS.items() if form.is_export]
 
@@ -126,6 +135,38 @@ class CheckInput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "DatasetCheckStart"
+
+
+class RowFilterInput(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=RowStatus.choices, required=False)
+    type = serializers.ChoiceField(choices=QuestionType.choices, required=False)
+    difficulty = serializers.ChoiceField(choices=Difficulty.choices, required=False)
+    split = serializers.ChoiceField(choices=Split.choices, required=False)
+    tag = serializers.CharField(required=False, max_length=60)
+    text = serializers.CharField(
+        required=False, max_length=200, help_text="Words, or their beginnings."
+    )
+    source = serializers.CharField(required=False, max_length=1000, help_text="Name of a document.")  # type: ignore[assignment]
+    job = serializers.RegexField(
+        r"^[1-9][0-9]{0,17}$", required=False, help_text="Id of the generation that made them."
+    )
+
+    class Meta:
+        ref_name = "DatasetRowFilter"
+
+
+class SplitAssignInput(serializers.Serializer[Any]):
+    into = serializers.ChoiceField(choices=Split.choices)
+    only = RowFilterInput(required=False, help_text="Which rows; as the list of rows takes it.")
+    rows = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
+        required=False,
+        max_length=MAX_CHOSEN,
+        help_text="Or their ids.",
+    )
+
+    class Meta:
+        ref_name = "DatasetSplitAssign"
 
 
 class CheckOutput(_Work):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.uploads import posted_file
@@ -14,6 +16,7 @@ from apps.datasets.curation_forms import ExportForm, ImportForm, RowForm, Splits
 from apps.datasets.formats import FORMATS
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
 from apps.datasets.page_values import number, numbers
+from apps.datasets.selectors import RowFilter
 from apps.datasets.work_pages import (
     checks_context,
     export_context,
@@ -230,6 +233,7 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
                 shares=form.shares() if is_division else None,
                 seed=form.cleaned_data["seed"] if is_division else 0,
                 with_meaning=bool(request.POST.get("with_meaning")),
+                against=numbers(request.POST.getlist("against")),
             )
         except DomainError as error:
             if is_division:
@@ -263,6 +267,26 @@ def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
     else:
         messages.success(request, f"{changed:,} row{'' if changed == 1 else 's'} changed.")
     return redirect("datasets:checks", tenant_slug, pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def rows_split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Put the rows of a filtered list into a split, and show what had to move along."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    only = RowFilter.read(request.POST)
+    try:
+        services.split_assign(
+            tenant=request.tenant,
+            actor=request.actor,
+            dataset=dataset,
+            into=request.POST.get("into", ""),
+            only=only,
+        )
+    except DomainError as error:
+        _tell(request, error)
+        return redirect(f"{reverse('datasets:detail', args=[tenant_slug, pk])}?{urlencode(only.asked_for)}")  # fmt: skip
+    return redirect(f"{reverse('datasets:checks', args=[tenant_slug, pk])}#check-splits")
 
 
 def _row(request: TenantRequest, pk: int, row_pk: int) -> DatasetRow:

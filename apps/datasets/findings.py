@@ -57,7 +57,7 @@ _KINDS = {
 def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findings:
     """Return the findings of a check with the rows they are about."""
     found: list[dict[str, Any]] = next(
-        (check.result[n] for n in ("pairs", "overlaps", "findings") if check.result.get(n)), []
+        (check.result[name] for name in _LISTS if check.result.get(name)), []
     )
     shown = found[:LISTED]
     pks = {number(str(hit[name])) for hit in shown for name in _NAMES if name in hit}
@@ -71,11 +71,12 @@ def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findi
         one, other = row(hit, "dropped", "evaluated", "row"), row(hit, "kept", "seen")
         seen = str(hit.get("seen", ""))
         elsewhere = "" if seen.isdecimal() else seen
-        is_open = _is_open(check, one, other)
+        is_open = _is_open(check, one, other, elsewhere)
         lines.append(Line(one, other, _kind(hit), _found(hit), is_open, elsewhere))
     return Findings(lines, len(found))
 
 
+_LISTS = ("pairs", "overlaps", "findings", "rows_along")
 _NAMES = ("dropped", "kept", "evaluated", "seen", "row")
 
 
@@ -84,20 +85,24 @@ def _kind(hit: dict[str, Any]) -> str:
         if hit.get("similarity"):
             return _KINDS["meaning"]
         return f"{hit['words']} words" if hit["words"] else "the same question"
+    if "before" in hit:
+        return f"from {hit['before']}" if hit["before"] else "was in no split"
     return _KINDS.get(hit["kind"], str(hit["kind"]))
 
 
 def _found(hit: dict[str, Any]) -> str:
     if hit.get("similarity"):
         return " ".join((f"{hit['similarity']:.2f}", str(hit.get("text", "")))).strip()
-    return str(hit.get("text") or hit.get("shown") or "")
+    return str(hit.get("text") or hit.get("shown") or hit.get("document") or "")
 
 
-def _is_open(check: DatasetCheck, row: DatasetRow | None, other: DatasetRow | None) -> bool:
-    if row is None or row.status == RowStatus.REJECTED:
+def _is_open(
+    check: DatasetCheck, row: DatasetRow | None, other: DatasetRow | None, elsewhere: str
+) -> bool:
+    if row is None or row.status == RowStatus.REJECTED or check.kind == DatasetCheck.Kind.SPLITS:
         return False
     if check.kind == DatasetCheck.Kind.SECRETS:
         return row.updated_at <= check.created_at
-    if other is None or other.status == RowStatus.REJECTED:
+    if not elsewhere and (other is None or other.status == RowStatus.REJECTED):
         return False
     return check.kind != DatasetCheck.Kind.CONTAMINATION or row.split != Split.TRAIN

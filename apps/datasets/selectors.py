@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from apps.datasets.models import (
     RowStatus,
     VersionRow,
 )
+from apps.datasets.page_values import number
 from apps.datasets.record import Record, from_values
 from apps.datasets.row_search import all_found, found_ids
 from basics.errors import Missing
@@ -66,6 +67,7 @@ class RowFilter:
     Attributes:
         text: words, or their beginnings, that stand in the question, the answer or a source's document name.
         source: name of a document among the sources.
+        job: id of the generation that made them.
     """
 
     status: str = ""
@@ -75,6 +77,12 @@ class RowFilter:
     tag: str = ""
     text: str = ""
     source: str = ""
+    job: str = ""
+
+    @classmethod
+    def read(cls, values: Mapping[str, str]) -> RowFilter:
+        """Return what an address or a form narrows rows by; no text in Postgres holds a NUL."""
+        return cls(**{name: values.get(name, "").replace("\x00", "").strip() for name in cls.__slots__})  # fmt: skip
 
     @property
     def equal(self) -> dict[str, str]:
@@ -82,9 +90,19 @@ class RowFilter:
         return {name: value for name in NARROWED if (value := getattr(self, name))}
 
     @property
-    def is_search(self) -> bool:
+    def has_words(self) -> bool:
         """Tell whether the index of words finds the rows."""
         return bool(self.text.split() or self.source)
+
+    @property
+    def is_search(self) -> bool:
+        """Tell whether that index finds them a page at a time."""
+        return self.has_words and not self.job
+
+    @property
+    def asked_for(self) -> dict[str, str]:
+        """Return what narrows the rows, by name."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -99,7 +117,10 @@ def row_list(
     actor.require("dataset.read")
     rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
     only = only or RowFilter()
-    if only.is_search:
+    if only.job:
+        made = GenerationItem.objects.filter(job_id=number(only.job), row__isnull=False)
+        rows = rows.filter(pk__in=made.values("row_id"))
+    if only.has_words:
         return rows.filter(pk__in=all_found(dataset.pk, **only.asked)).order_by("pk")
     rows = rows.filter(**only.equal)
     if only.tag:

@@ -66,8 +66,7 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show a dataset's rows, filtered, a page after or before a row, with its newest jobs."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    asked = {name: request.GET.get(name, "").strip() for name in RowFilter.__slots__}
-    only = RowFilter(**{name: value.replace("\x00", "") for name, value in asked.items()})
+    only = RowFilter.read(request.GET)
     page = selectors.row_page(
         actor=request.actor,
         dataset=dataset,
@@ -76,7 +75,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         before=number(request.GET.get("before", "")),
         most=PER_PAGE,
     )
-    is_filtered = any(asked.values())
+    is_filtered = bool(only.asked_for)
     fitting = (
         selectors.row_count(actor=request.actor, dataset=dataset, only=only) if is_filtered else 0
     )
@@ -86,8 +85,8 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "page": page,
         "fitting": min(fitting, MOST_COUNTED),
         "is_more": fitting > MOST_COUNTED,
-        "only": asked,
-        "query": urlencode({k: v for k, v in asked.items() if v}),
+        "only": only,
+        "query": urlencode(only.asked_for),
         "is_filtered": is_filtered,
         "filters": [
             ("status", "Any status", RowStatus.choices),
@@ -95,6 +94,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             ("difficulty", "Any difficulty", Difficulty.choices),
             ("split", "Any split", Split.choices),
         ],
+        "splits": Split.choices,
         "coverage": coverage_shown(covered, most=SHOWN_COVERAGE),
         "jobs": list(selectors.job_list(actor=request.actor, dataset=dataset)[:5]),
         "can_write": request.actor.can("dataset.write"),

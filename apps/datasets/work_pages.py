@@ -70,6 +70,7 @@ def checks_context(*, actor: Actor, pk: int, form: SplitsForm | None = None) -> 
             )
             for kind, row in ((k, found.get(k.value)) for k in DatasetCheck.Kind)
         ],
+        "others": curation_selectors.others_named(actor=actor, dataset=dataset),
         "coverage": coverage_shown(found.get(DatasetCheck.Kind.COVERAGE.value)),
         "is_active": any(row.is_active for row in found.values()),
     }

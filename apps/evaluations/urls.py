@@ -22,6 +22,7 @@ urlpatterns = [
     path("promote/", compare_views.promote, name="promote"),
     path("arms/<int:pk>/failures/", failure_views.failures, name="failures"),
     path("arms/<int:pk>/failures/collect/", failure_views.collect, name="failures-collect"),
+    path("arms/<int:pk>/failures/split/", failure_views.split, name="failures-split"),
     path("arms/<int:pk>/repeats/", repeats_views.repeats, name="repeats"),
     path("annotation/", annotation_views.queues, name="queues"),
     path("annotation/new/", annotation_views.queue_new, name="queue-create"),

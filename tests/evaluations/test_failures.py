@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from apps.datasets.models import Dataset
+from apps.datasets.models import Dataset, DatasetCheck, DatasetRow
 from apps.datasets.record import Record, RowType
 from apps.datasets.selectors import version_rows
 from apps.evaluations.failures import arm_failures, groups_of
@@ -14,6 +14,7 @@ from apps.evaluations.models import Arm, Score, Trial
 from apps.evaluations.services.failures import failures_collect
 from basics.errors import Denied, Missing
 from tenancy.scope import tenant_scope
+from tests.collections.test_summaries_model import run_job
 from tests.evaluations.support import make_experiment, make_version
 
 DUTIES = ("What is the customs duty on cars?", "What is the customs duty on trucks?", "Which customs duty do bicycles pay?")  # fmt: skip
@@ -83,6 +84,19 @@ def test_failures_are_told_by_tag_and_in_groups_and_become_a_dataset(cast, arm, 
     assert made.status_code == 302
     assert "/datasets/" in made["Location"]
     assert client.post(f"{page}collect/", {"group": "x"}).status_code == 400
+    moved = client.post(f"{page}split/", {"which": "tag:duty", "into": "test"})
+    assert "#check-splits" in moved["Location"]
+    with tenant_scope(cast.tenant.pk):
+        check = DatasetCheck.objects.get(kind="splits")
+        assert check.dataset_id == arm.experiment.version.dataset_id
+        run_job(check.job)
+        check.refresh_from_db()
+        assert (check.result["chosen"], check.result["counts"]) == (3, {"test": 3, "": 7})
+        put = DatasetRow.objects.filter(dataset=check.dataset_id, split="test")
+        assert set(put.values_list("question", flat=True)) == set(DUTIES)
+    refused = client.post(f"{page}split/", {"which": "group:99", "into": "test"})
+    assert refused["Location"] == page
     client.force_login(cast.user("outsider"))
+    assert client.post(f"{page}split/", {"into": "test"}).status_code == 404
     assert client.get(page).status_code == 404
     assert client.post(f"{page}collect/", {"group": "1"}).status_code == 404

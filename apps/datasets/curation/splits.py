@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from apps.datasets.record import Record, Split
+from apps.datasets.record import Record, Source, Split
 from basics.errors import Invalid
 
 SHARES = {Split.TRAIN.value: 0.8, Split.VALIDATION.value: 0.1, Split.TEST.value: 0.1}
@@ -34,8 +34,13 @@ class SplitItem:
 
 def split_item(row: Record) -> SplitItem:
     """Return what dividing needs to know of a record."""
-    documents = sorted({f"{s.collection}/{s.document_id or ''}/{s.document}" for s in row.sources})
+    documents = sorted({document_key(source) for source in row.sources})
     return SplitItem(row.id, tuple(documents), f"{row.type}/{row.difficulty}")
+
+
+def document_key(source: Source) -> str:
+    """Return what tells a source's document from others."""
+    return f"{source.collection}/{source.document_id or ''}/{source.document}"
 
 
 def divide(
@@ -72,6 +77,12 @@ def divide(
         lacking[target].subtract(holds)
         found.update((item.id, target) for item in group)
     return found
+
+
+def gathered(items: Iterable[SplitItem], chosen: Set[str]) -> list[SplitItem]:
+    """Return the rows that belong into one split with chosen ones, these among them: all that share a document with them."""
+    groups = _groups(list(items))
+    return [item for group in groups if any(i.id in chosen for i in group) for item in group]
 
 
 def leaks(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, set[str]]:

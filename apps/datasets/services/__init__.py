@@ -17,6 +17,7 @@ from apps.datasets.services.work import (
     export_start,
     finding_accept,
     import_start,
+    split_assign,
     work_cancel,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "rows_collect",
     "rows_settle",
     "source_license_set",
+    "split_assign",
     "turns_collect",
     "version_create",
     "work_cancel",

@@ -55,7 +55,7 @@ def version_create(
             digest.update(f"{content_hash}\n".encode())
         facts = {
             **(manifest or {}),
-            "filter": {k: getattr(only, k) for k in RowFilter.__slots__ if getattr(only, k)},
+            "filter": only.asked_for,
         }
         last = DatasetVersion.objects.filter(dataset=dataset).aggregate(n=Max("number"))["n"] or 0
         version = DatasetVersion.objects.create(

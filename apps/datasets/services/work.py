@@ -22,10 +22,12 @@ from apps.datasets.models import (
     DatasetExport,
     DatasetImport,
     DatasetVersion,
+    RowStatus,
     Split,
     Work,
     WorkStatus,
 )
+from apps.datasets.selectors import RowFilter, row_list
 from basics.errors import Conflict, Denied, Invalid
 from jobs.models import Job
 from jobs.services import job_cancel, job_enqueue
@@ -35,6 +37,8 @@ from tenancy.services import audit_record
 
 W = TypeVar("W", bound=Work)
 MAX_NOTE = 300
+MAX_CHOSEN = 1_000
+"""Rows that are named by their ids for a split."""
 
 
 def dataset_topic(dataset_id: int) -> str:
@@ -159,15 +163,62 @@ def check_start(
     elif kind == DatasetCheck.Kind.CONTAMINATION:
         named = _named_sets(actor, dataset, against)
         options = {"against": named, "with_meaning": with_meaning}
+    return _check_begin(tenant, actor, dataset, kind, options)
+
+
+def split_assign(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    into: str,
+    only: RowFilter | None = None,
+    row_pks: Sequence[int] = (),
+) -> DatasetCheck:
+    """Start putting rows into a split. Rows that share a document with them move along, so that no document is in two.
+
+    Args:
+        only: which rows; ``row_pks`` names them instead. Rejected rows stay out.
+
+    Raises:
+        Invalid: an unknown split, rows that are not narrowed at all, none that fits, or more than ``MAX_CHOSEN`` ids.
+        Conflict: rows are being divided already.
+    """
+    actor.require("dataset.write")
+    if into not in Split.values:
+        raise _wrong("into", f"Choose a split: {', '.join(Split.values)}.")
+    only = only or RowFilter()
+    if bool(only.asked_for) == bool(row_pks) or len(row_pks) > MAX_CHOSEN:
+        raise _wrong("rows", f"Choose rows by a filter, or name up to {MAX_CHOSEN:,} by their ids.")
+    options: dict[str, object] = {"into": into}
+    options |= {"rows": sorted(set(row_pks))} if row_pks else {"only": only.asked_for}
+    found = row_list(actor=actor, dataset=dataset, only=only)
+    if row_pks:
+        found = found.filter(pk__in=row_pks)
+    if not found.exclude(status=RowStatus.REJECTED).exists():
+        raise _wrong("rows", "No row fits that is not rejected.")
+    return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
+
+
+def _check_begin(
+    tenant: Tenant, actor: Actor, dataset: Dataset, kind: str, options: Mapping[str, object]
+) -> DatasetCheck:
     with transaction.atomic():
         locked = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
-        if kind == DatasetCheck.Kind.CONTAMINATION and locked.options | options != locked.options:
+        if (
+            kind == DatasetCheck.Kind.CONTAMINATION
+            and {**locked.options, **options} != locked.options
+        ):
             locked.options = {**locked.options, **options}
             locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
             raise Conflict("check_active", "This check is under way already.")
         row: DatasetCheck = DatasetCheck.objects.create(
-            tenant=tenant, dataset=dataset, kind=kind, options=options, created_by_id=actor.user_id
+            tenant=tenant,
+            dataset=dataset,
+            kind=kind,
+            options=dict(options),
+            created_by_id=actor.user_id,
         )
         return _begin(tenant, actor, row, "datasets.check_run", dataset, check=kind)
 

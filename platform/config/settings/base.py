@@ -216,6 +216,7 @@ SPECTACULAR_SETTINGS = {
         "DatasetRowStatus": "apps.datasets.models.RowStatus",
         "QuestionType": "apps.datasets.models.QuestionType",
         "TypeEnum": ["function"],
+        "SplitEnum": "apps.datasets.models.Split",
         "DatasetWorkStatus": "apps.datasets.models.WorkStatus",
         "DatasetCheckKind": "apps.datasets.models.DatasetCheck.Kind",
         "Role": "tenancy.models.Role",

@@ -52,6 +52,7 @@ PORTAL: tuple[Row, ...] = (
     Row("evaluations:detail", "GET", "evaluation.read", EXPERIMENT),
     Row("evaluations:act", "POST", "evaluation.write", EXPERIMENT, data=send(do="stop"), ok=302),
     Row("evaluations:failures", "GET", "evaluation.read", ARM),
+    Row("evaluations:failures-split", "POST", "dataset.write", ARM, data=send(into="test"), ok=302, also=("evaluation.read",)),
     Row("evaluations:failures-collect", "POST", "dataset.write", ARM, ok=302, also=("evaluation.read",)),
     Row("evaluations:repeats", "GET", "evaluation.read", ARM),
     Row("evaluations:compare", action="evaluation.read"),

@@ -708,14 +708,14 @@ class Groundwork(Transport):
         """Upload a file of rows; a trial reads it and adds nothing."""
         return cast("models.DatasetImport", self._call("POST", f"/api/v1/datasets/{id}/imports", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
 
-    def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> models.PaginatedDatasetRowList:
+    def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: str | None = None, job: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> models.PaginatedDatasetRowList:
         """List a dataset's rows, the newest first. cursor: The pagination cursor value. page_size: Number of
         results to return per page."""
-        return cast("models.PaginatedDatasetRowList", self._call("GET", f"/api/v1/datasets/{id}/rows", query={"cursor": cursor, "difficulty": difficulty, "page_size": page_size, "source": source, "split": split, "status": status, "tag": tag, "text": text, "type": type}))
+        return cast("models.PaginatedDatasetRowList", self._call("GET", f"/api/v1/datasets/{id}/rows", query={"cursor": cursor, "difficulty": difficulty, "job": job, "page_size": page_size, "source": source, "split": split, "status": status, "tag": tag, "text": text, "type": type}))
 
-    def dataset_rows_list_all(self, id: int, *, difficulty: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> Iterator[models.DatasetRow]:
+    def dataset_rows_list_all(self, id: int, *, difficulty: str | None = None, job: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> Iterator[models.DatasetRow]:
         """Go through all rows of ``dataset_rows_list``, page by page."""
-        return self._every(lambda cursor: self.dataset_rows_list(id, difficulty=difficulty, page_size=page_size, source=source, split=split, status=status, tag=tag, text=text, type=type, cursor=cursor))
+        return self._every(lambda cursor: self.dataset_rows_list(id, difficulty=difficulty, job=job, page_size=page_size, source=source, split=split, status=status, tag=tag, text=text, type=type, cursor=cursor))
 
     def dataset_rows_get(self, id: int, row_pk: int) -> models.DatasetRow:
         """Return a row with its steps, sources and scores."""
@@ -742,6 +742,10 @@ class Groundwork(Transport):
         """Reject rows that a check has found, move them to training, or hide what was found in them. All or
         none."""
         return cast("models.DatasetRowsSettled", self._call("POST", f"/api/v1/datasets/{id}/rows/settle", body=body, idempotency_key=idempotency_key))
+
+    def dataset_rows_split(self, id: int, body: models.DatasetSplitAssignRequest, *, idempotency_key: str | None = None) -> models.DatasetCheck:
+        """Put rows into a split, with all that share a document with them. Ask for the check until it has ended."""
+        return cast("models.DatasetCheck", self._call("POST", f"/api/v1/datasets/{id}/rows/split", body=body, idempotency_key=idempotency_key))
 
     def dataset_sources_list(self, id: int, *, after: str | None = None) -> models.DatasetSources:
         """List the documents that a dataset's rows quote, by name, each with its licences and its rows. after: Only

@@ -1088,6 +1088,21 @@ class DatasetRowChange(TypedDict):
 
 
 @final
+class DatasetRowFilterRequest(TypedDict):
+    status: NotRequired[DatasetRowStatus]
+    type: NotRequired[QuestionType]
+    difficulty: NotRequired[DifficultyEnum]
+    split: NotRequired[SplitEnum]
+    tag: NotRequired[str]
+    text: NotRequired[str]
+    """Words, or their beginnings."""
+    source: NotRequired[str]
+    """Name of a document."""
+    job: NotRequired[str]
+    """Id of the generation that made them."""
+
+
+@final
 class DatasetRowProblem(TypedDict):
     row: int
     """Its number in the file, from 1."""
@@ -1158,6 +1173,15 @@ class DatasetSources(TypedDict):
     sources: list[DatasetSource]
     next: str | None
     """Ask for those after it; null at the end."""
+
+
+@final
+class DatasetSplitAssignRequest(TypedDict):
+    into: SplitEnum
+    only: NotRequired[DatasetRowFilterRequest]
+    """Which rows; as the list of rows takes it."""
+    rows: NotRequired[list[int]]
+    """Or their ids."""
 
 
 @final
