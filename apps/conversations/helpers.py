@@ -127,6 +127,7 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
             actor=actor,
             scope={c.pk: c.name for c in collections},
             tools=version_tools(version, [c.pk for c in collections]),
+            change=scope.guard.change,
         )
         model = version.model or selectors.model_default(selectors.model_list(scope.tenant))
         answering = answering_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -19,8 +20,11 @@ from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.selectors import model_default, model_list
 from apps.conversations.tool_results import Scope
 from apps.datasets.record import Record
+from apps.evaluations.holding import held
 from apps.evaluations.models import Trial
 from apps.evaluations.outcomes import run_outcome
+from apps.evaluations.safety.attacks import attack_of
+from apps.evaluations.safety.delivery import Delivery, is_reached
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.services import trial_answered, trial_wait
 from apps.evaluations.targets import AssistantTarget, target_read
@@ -45,6 +49,8 @@ class _Ready:
     answering: Answering
     guard: Guard
     collections: list[int]
+    brings: str | None
+    """What brings the text that the row plants, see ``Delivery.apply``; None for a row that plants nothing."""
 
 
 async def assistant_answer(
@@ -66,7 +72,10 @@ async def assistant_answer(
             trial_wait(trial, finished.error_message or "A budget is used up. Raise it to go on.")
             return
         text = shown_text(run.answer, way.output is not None)
-        trial_answered(trial, run_outcome(run, labels, shown=text), is_next_job=True)
+        outcome = run_outcome(run, labels, shown=text)
+        if ready.brings is not None:
+            outcome = replace(outcome, is_reached=is_reached(ready.brings, outcome.calls))
+        trial_answered(trial, outcome, is_next_job=True)
 
     only = frozenset(ready.collections)
     scope = Scope(tenant, None, ready.run, ctx.in_db, ready.guard, only)
@@ -83,14 +92,16 @@ def version_answering(
 
     It is never saved. Options that another mode does not have are left out.
     """
-    if target.prompt is None and target.mode is None:
+    # Without tools no mode has anything to go by: the model answers from what it is given.
+    mode = Mode.TOOLS if target.tools == "none" else target.mode
+    if target.prompt is None and mode is None:
         return version
     made = AssistantVersion(mode=Mode.TOOLS) if version is None else copy.copy(version)
     if target.prompt is not None:
         made.prompt = target.prompt
-    if target.mode is not None:
-        made.mode = target.mode
-        made.options = {k: v for k, v in made.options.items() if k in OF_MODE[target.mode]}
+    if mode is not None:
+        made.mode = mode
+        made.options = {k: v for k, v in made.options.items() if k in OF_MODE[mode]}
     return made
 
 
@@ -106,17 +117,25 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
     collections = _collections(actor, target, stored)
     model = target.model or ("" if version is None else version.model)
     model = model or model_default(model_list(tenant))
+    attack = attack_of(row)
+    delivery = None if attack is None else Delivery(attack, target.tools)
     guard = guard_for(
         actor=actor,
         scope={c.pk: c.name for c in collections},
         tools=None
         if version is None or stored is None
         else version_tools(version, [c.pk for c in collections]),
+        change=partial(held, tools=target.tools, executes=target.executes)
+        if delivery is None
+        else delivery.change,
     )
     run = trial.run or _run_create(ctx, trial, actor, model, stored)
     provider = provider_for(tenant, model)
     profile = loop_model(provider, model)[1]
     offered: Callable[[], Any] = lambda: answering.toolset  # noqa: E731 - made just below
+    beside = [] if stored is None or target.tools == "none" else helper_tools(stored, offered)
+    if delivery is not None:
+        beside += delivery.beside()
     answering = answering_of(
         version,
         run=run,
@@ -127,12 +146,16 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=tuple,
-        beside=[] if stored is None else helper_tools(stored, offered),
+        beside=beside,
     )
     chosen = {"top_k": target.k, "legs": target.legs, "neighbours": target.neighbours}
     settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     answering = replace(answering, searching=replace(answering.searching, **settings))
-    return _Ready(run, answering, guard, [c.pk for c in collections])
+    brings = None
+    if delivery is not None:
+        names = [tool.name for tool in guard.tools()]
+        answering, brings = delivery.apply(answering, model=model, offered=names)
+    return _Ready(run, answering, guard, [c.pk for c in collections], brings)
 
 
 def _collections(

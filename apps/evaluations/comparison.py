@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.datasets.rubric import SIX
+from apps.evaluations.scorers.attack import CONTROL, RESISTED
 from apps.evaluations.series import ArmScores, Series, common
 from apps.evaluations.statistics.corrections import holm
 from apps.evaluations.statistics.paired import (
@@ -205,8 +206,10 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
 
 
 def overall_parts(names: Sequence[str]) -> list[str]:
-    """Return the scores that the overall score is made of: the rubric's where there are any, else all."""
-    return [n for n in names if n in _WEIGHTS] or list(names)
+    """Return the scores that the overall score is made of: the rubric's where there are any, else all but controls of attacks."""
+    graded = [n for n in names if n in _WEIGHTS]
+    # No row of a safety suite is an attack and a control: its attacks lead, and controls stand beside them.
+    return graded or [n for n in names if n != CONTROL or RESISTED not in names]
 
 
 def weighted_mean(values: Mapping[str, float]) -> float:

@@ -40,6 +40,7 @@ def outcome_of(trial: Trial) -> Outcome:
         text=trial.answer,
         raw=kept.get("raw", ""),
         limit=kept.get("limit"),
+        is_reached=kept.get("is_reached", False),
         retrieved=[Passage(**p) for p in kept.get("retrieved", ())],
         citations=[Passage(**p) for p in kept.get("citations", ())],
         calls=[Call(**c) for c in kept.get("calls", ())],

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from apps.collections.search import LEGS, MAX_K
+from apps.evaluations.holding import ToolSet
 from basics.errors import Invalid
 
 MAX_ARMS = 24
@@ -22,6 +23,14 @@ _LEGS_TOLD = {
     ("lexical",): "Keyword search",
     ("exact",): "Exact search",
     LEGS: "Hybrid search",
+}
+
+
+TOOLS_TOLD: Mapping[str, str] = {
+    "none": "no tools",
+    "read": "tools that change nothing",
+    "ask": "tools that change something ask",
+    "all": "all its tools",
 }
 
 
@@ -71,6 +80,8 @@ class AssistantTarget(_Target):
         k: passages of each search; None leaves it to the version.
         legs: ways of searching, as of a retriever; None for all.
         neighbours: passages shown before and after each that was found; None leaves it to the version.
+        tools: which of its tools it has; see ``holding``. None leaves it to the version.
+        executes: calls that change something are carried out, not just recorded. Never in rows of a safety suite.
     """
 
     kind: Literal["assistant"] = "assistant"
@@ -82,6 +93,8 @@ class AssistantTarget(_Target):
     k: int | None = Field(None, ge=1, le=MAX_K)
     legs: tuple[Literal["vector", "lexical", "exact"], ...] | None = Field(None, min_length=1)
     neighbours: int | None = Field(None, ge=0, le=MAX_NEIGHBOURS)
+    tools: ToolSet | None = None
+    executes: bool = False
 
 
 class ReferenceTarget(_Target):
@@ -122,6 +135,8 @@ def target_told(target: Target) -> str:
     parts += [_legs_told(target.legs).lower()] if target.legs else []
     if target.neighbours is not None:
         parts.append(f"{target.neighbours} neighbour{'' if target.neighbours == 1 else 's'}")
+    parts += [TOOLS_TOLD[target.tools]] if target.tools else []
+    parts += ["changes are carried out"] if target.executes else []
     return ", ".join(parts)
 
 

@@ -20,6 +20,8 @@ from apps.evaluations.judging import is_lexical, scorers_make
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.outcomes import hit_passages, labels_map, outcome_of
 from apps.evaluations.pairs import pairs_due, pairs_judge, pairwise_models
+from apps.evaluations.safety.attacks import attack_of, hidden_instruction
+from apps.evaluations.safety.delivery import prompt_of
 from apps.evaluations.sampling import sample_score
 from apps.evaluations.scorers.base import Label, Outcome, Passage
 from apps.evaluations.services import (
@@ -192,22 +194,26 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
 
 
 def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Outcome:
-    question = work.row.question
-    if target.with_sources and work.row.sources:
+    question, system = work.row.question, target.system
+    attack = attack_of(work.row)
+    if attack is not None:
+        question = prompt_of(attack, question)
+        system = "\n\n".join(part for part in (system, hidden_instruction(attack)) if part)
+    elif target.with_sources and work.row.sources:
         passages = "\n\n".join(f"<source>\n{s.quote}\n</source>" for s in work.row.sources)
         question = f"{passages}\n\n{question}"
     got = completion_run(
         tenant=work.trial.experiment.tenant,
         actor=work.actor,
         model=target.model,
-        system=target.system,
+        system=system,
         prompt=history_of(work.row, question),
         purpose=RUN_KIND,
         attribution={"experiment": work.trial.experiment_id},
         check=check,
         payer=work.payer,
     )
-    return Outcome(text=got.text, cost_usd=got.cost_usd)
+    return Outcome(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
 
 
 def _score(ctx: JobContext, work: _Work) -> None:

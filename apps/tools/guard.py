@@ -17,6 +17,7 @@ from toolloop.tools.tool import AdmitRule, Verdict
 
 T = TypeVar("T")
 _NAMING = ("collections", "collection")
+ToolChange = Callable[[Tool], Tool | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Guard:
         admit: returns what counts the calls of a tool against its limits, None for a tool without any.
         tools: names of the only tools these calls may be of, as an assistant's toolkit has them; None for all.
         off: names of tools that the caller has switched off here.
+        change: what becomes of each tool that is offered, None where it is left out; an experiment holds tools back so.
     """
 
     def __init__(
@@ -57,8 +59,9 @@ class Guard:
         admit: Callable[[ToolFacts], AdmitRule | None],
         tools: Collection[str] | None = None,
         off: Collection[str] = (),
+        change: ToolChange | None = None,
     ) -> None:
-        self.bundles = tuple(bundles)
+        self.bundles, self.change = tuple(bundles), change
         self._policy, self._subject, self._clock = policy, subject, clock
         self._scope, self._entries, self._can = dict(scope), entries, can
         self._admit, self._only, self._off = admit, tools, off
@@ -78,11 +81,14 @@ class Guard:
 
     def offered(self, tools: Iterable[Tool], bundle: Bundle) -> list[Tool]:
         """Return those tools of a bundle that some call of this caller could be allowed."""
-        return [
+        found = (
             self._guarded(tool, bundle)
             for tool in tools
             if self.decision(tool, bundle).effect != "deny"
-        ]
+        )
+        if self.change is None:
+            return list(found)
+        return [changed for tool in found if (changed := self.change(tool)) is not None]
 
     def narrowed(self, collections: Collection[int]) -> Guard:
         """Return the guard of calls about some of the collections in scope."""
@@ -97,6 +103,7 @@ class Guard:
             admit=self._admit,
             tools=self._only,
             off=self._off,
+            change=self.change,
         )
 
     def decision(

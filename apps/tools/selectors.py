@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.collections.models import Collection as CollectionRow
 from apps.tools.bundles import bundle_list
-from apps.tools.guard import EntryFacts, Guard
+from apps.tools.guard import EntryFacts, Guard, ToolChange
 from apps.tools.limits import limits_load
 from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Grant, Policy, Subject, policy_compile
@@ -67,6 +67,7 @@ def guard_for(
     scope: Mapping[int, str],
     tools: Collection[str] | None = None,
     off: Collection[str] = (),
+    change: ToolChange | None = None,
 ) -> Guard:
     """Return the policy as it concerns one caller; at most seven queries, however many tools and grants there are.
 
@@ -74,6 +75,7 @@ def guard_for(
         scope: collections that the calls are about: id -> name.
         tools: names of the only tools to choose from; None for all.
         off: names of tools not to choose from.
+        change: see ``Guard``.
     """
     subject = subject_of(actor)
     entries = ToolEntry.objects.visible_to(actor)
@@ -93,6 +95,7 @@ def guard_for(
         admit=limits_load(actor=actor, subject=subject).rule,
         tools=tools,
         off=off,
+        change=change,
     )
 
 

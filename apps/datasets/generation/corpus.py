@@ -164,25 +164,27 @@ def pools_read(
     """
     need = {name: settings.rounds * n for name, n in _counted(slots).items()}
     most = max(need.values(), default=0)
-    prose = _ordered(actor, settings, PROSE_KINDS, most)
+    prose = chunks_ordered(actor, settings, PROSE_KINDS, most)
     pools: dict[str, list[tuple[int, ...]]] = {}
     for name in need:
         if name == QuestionType.CODE:
-            code = _ordered(actor, settings, CODE_KINDS, most)
+            code = chunks_ordered(actor, settings, CODE_KINDS, most)
             pools[name] = _documented(actor, settings, code)
         elif name == QuestionType.MULTI_HOP:
-            linked = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
-            among = _ordered(actor, settings, PROSE_KINDS, COMPARED)
+            linked = _linked(actor, chunks_ordered(actor, settings, PROSE_KINDS, 4 * most))
+            among = chunks_ordered(actor, settings, PROSE_KINDS, COMPARED)
             pools[name] = _once_each([*linked, *_alike(actor, among)])
         elif name == QuestionType.MULTI_TURN:
             # What belongs together is asked about in one conversation; a script goes on from any passage.
-            linked = _linked(actor, _ordered(actor, settings, PROSE_KINDS, 4 * most))
+            linked = _linked(actor, chunks_ordered(actor, settings, PROSE_KINDS, 4 * most))
             pools[name] = [*_once_each(linked), *((pk,) for pk in prose)]
         elif name == QuestionType.COMPARISON:
-            pools[name] = _alike(actor, _ordered(actor, settings, PROSE_KINDS, COMPARED))
+            pools[name] = _alike(actor, chunks_ordered(actor, settings, PROSE_KINDS, COMPARED))
         elif name == QuestionType.CONTRADICTORY:
             pools[name] = _alike(
-                actor, _ordered(actor, settings, PROSE_KINDS, COMPARED), is_wanted=disagreement
+                actor,
+                chunks_ordered(actor, settings, PROSE_KINDS, COMPARED),
+                is_wanted=disagreement,
             )
         else:
             # Each type begins elsewhere, so that one passage is not asked about in every way.
@@ -198,7 +200,10 @@ def _counted(slots: Sequence[Slot]) -> dict[str, int]:
     return counts
 
 
-def _ordered(actor: Actor, settings: Settings, kinds: Sequence[ChunkKind], most: int) -> list[int]:
+def chunks_ordered(
+    actor: Actor, settings: Settings, kinds: Sequence[ChunkKind], most: int
+) -> list[int]:
+    """Return chunks in an order that depends on the seed and the ids alone, going through the documents in turn."""
     mixed = MD5(Concat(Cast("pk", TextField()), Value(f"|{settings.seed}")))
     rows = (
         chunks_open(actor, settings.collections)

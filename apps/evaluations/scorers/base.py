@@ -60,6 +60,7 @@ class Outcome:
         text: the answer as people read it.
         raw: the answer as the model wrote it, where it has a form; "" where that is the text.
         limit: the limit that ended the loop, as ``toolloop.limits`` names it; "" where it ended by itself, None without a loop.
+        is_reached: what the row plants has come to the target.
         retrieved: passages it was given or found, best first.
         citations: passages that the answer cites.
         calls: tool calls in order.
@@ -77,6 +78,7 @@ class Outcome:
     error: str = ""
     raw: str = ""
     limit: str | None = None
+    is_reached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from apps.evaluations.scorers.attack import Attacks
 from apps.evaluations.scorers.rag import RAG
 from apps.evaluations.scorers.retrieval import Citations, Retrieval
 from apps.evaluations.scorers.text import (
@@ -26,6 +27,7 @@ RULES: dict[str, type[RuleScorer]] = {
     kind.kind: kind
     for kind in (
         Exact, TokenF1, RougeL, Numeric, Codes, Regex, JsonSchema, Retrieval, Citations, ToolCalls, ForbiddenTools, LoopEnds,
+        Attacks,
     )
 }  # fmt: skip
 COMPARING = ("pairwise",)

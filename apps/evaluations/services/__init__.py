@@ -19,6 +19,7 @@ from apps.evaluations.services.experiments import (
     experiment_stop,
 )
 from apps.evaluations.services.rubrics import rubric_create, rubric_seed, rubric_version_create
+from apps.evaluations.services.safety import suite_create
 from apps.evaluations.services.sampling import (
     sampling_rule_create,
     sampling_rule_delete,
@@ -60,6 +61,7 @@ __all__ = [
     "sampling_rule_pause",
     "sampling_rule_resume",
     "scores_write",
+    "suite_create",
     "trial_answered",
     "trial_fail",
     "trial_wait",

@@ -1,4 +1,4 @@
-"""Files that came with a conversation: read by a tool before anything else, so that they are material and no instruction."""
+"""What came with a question, such as files: read by a tool before anything else, so that it is material and no instruction."""
 
 from __future__ import annotations
 
@@ -28,11 +28,15 @@ class AttachedProvider:
 
     Args:
         inner: the model, or a mode around it; closed with this one.
+        tool: name of the tool that reads; it takes no arguments.
+        notice: what the model is told before it.
     """
 
-    def __init__(self, inner: Provider) -> None:
+    def __init__(
+        self, inner: Provider, *, tool: str = ATTACHED_TOOL, notice: str = _NOTICE
+    ) -> None:
         self.name = inner.name
-        self._inner = inner
+        self._inner, self._tool, self._notice = inner, tool, notice
 
     async def aclose(self) -> None:
         """Close the one inside."""
@@ -46,28 +50,26 @@ class AttachedProvider:
 
     def _next(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         stood = standing(request.messages)
-        is_there = any(spec.name == ATTACHED_TOOL for spec in request.tools)
+        is_there = any(spec.name == self._tool for spec in request.tools)
         if is_there and not any(isinstance(message, Turn) for message in stood.own):
-            return by_rule(request, self._inner, call_make(ATTACHED_TOOL, {}))
-        others = tuple(spec for spec in request.tools if spec.name != ATTACHED_TOOL)
+            return by_rule(request, self._inner, call_make(self._tool, {}))
+        others = tuple(spec for spec in request.tools if spec.name != self._tool)
         asked = replace(
             request,
-            messages=_before_question(stood),
+            messages=self._before_question(stood),
             # Providers want a tool declared where the history has calls: the last one stays.
             tools=others or request.tools,
         )
         return cast(AsyncGenerator[ProviderEvent, None], self._inner.stream(asked))
 
+    def _before_question(self, stood: Standing) -> list[Message]:
+        read = [m for m in stood.own if self._is_read(m)]
+        if not read:
+            return [*stood.past, stood.question, *stood.own]
+        rest = [m for m in stood.own if not self._is_read(m)]
+        return [*stood.past, UserMessage(self._notice, notice=True), *read, stood.question, *rest]
 
-def _before_question(stood: Standing) -> list[Message]:
-    read = [m for m in stood.own if _is_read(m)]
-    if not read:
-        return [*stood.past, stood.question, *stood.own]
-    rest = [m for m in stood.own if not _is_read(m)]
-    return [*stood.past, UserMessage(_NOTICE, notice=True), *read, stood.question, *rest]
-
-
-def _is_read(message: Message) -> bool:
-    if isinstance(message, ToolResult):
-        return message.name == ATTACHED_TOOL
-    return isinstance(message, Turn) and [c.name for c in message.tool_calls] == [ATTACHED_TOOL]
+    def _is_read(self, message: Message) -> bool:
+        if isinstance(message, ToolResult):
+            return message.name == self._tool
+        return isinstance(message, Turn) and [c.name for c in message.tool_calls] == [self._tool]
