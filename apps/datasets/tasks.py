@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from apps.collections.selectors import collections_named
 from apps.conversations import tools as reading
 from apps.datasets.generation.claiming import job_halt
-from apps.datasets.generation.committing import Committer
 from apps.datasets.generation.driving import job_drive
 from apps.datasets.generation.settings import Settings
 from apps.datasets.generation.work import Model, Work
@@ -49,7 +48,7 @@ async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
     async with AsyncExitStack() as stack:
         for provider in providers:
             stack.push_async_callback(provider.aclose)
-        await job_drive(work, f"{ctx.job_id}.{ctx.attempt}", lambda: _lost(ctx))
+        await job_drive(work, lambda: _lost(ctx))
 
 
 def _lost(ctx: JobContext) -> str:
@@ -125,14 +124,7 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
             in_db=ctx.in_db,
         ),
         run=run,
-        committer=Committer(
-            tenant=tenant,
-            actor=actor,
-            dataset=row.dataset,
-            job=row,
-            driver=f"{ctx.job_id}.{ctx.attempt}",
-            in_db=ctx.in_db,
-        ),
+        driver=f"{ctx.job_id}.{ctx.attempt}",
         in_db=ctx.in_db,
         blocking=ctx.blocking,
     )

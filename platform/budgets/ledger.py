@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -13,9 +14,13 @@ from basics.errors import DomainError
 from budgets.models import BudgetHold
 
 EXCEEDED = "budget_exceeded"
+# A call of the function sees what those before it hold.
 _RESERVE = """
 SELECT r.*, set_config('synchronous_commit', 'off', true)
-FROM budget_reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) r
+FROM unnest(%s::numeric[], %s::numeric[], %s::numeric[], %s::boolean[], %s::integer[])
+    WITH ORDINALITY AS a (needed, fair, most, is_priced, seconds, place),
+LATERAL budget_reserve(%s, %s, %s, %s, %s, %s, a.needed, a.fair, a.most, a.is_priced, a.seconds) r
+ORDER BY a.place
 """
 # Rows of a new period are made by the function and seen by the next statement only.
 _SPENT = """
@@ -152,26 +157,40 @@ class Reserved:
 
 def budget_reserve(payer: Payer, asked: Asked, *, run_id: int | None = None) -> Reserved:
     """Hold money for a model call in every budget it counts in, or in none; one statement, outside of transactions."""
+    return budget_reserve_each(payer, [asked], run_id=run_id)[0]
+
+
+def budget_reserve_each(
+    payer: Payer, asked: Sequence[Asked], *, run_id: int | None = None
+) -> list[Reserved]:
+    """Hold money for several calls of one payer, one after the other, in one statement; see ``budget_reserve``."""
     with connection.cursor() as cursor:
         cursor.execute(
             _RESERVE,
             [
+                [Decimal(f"{one.needed_usd:.8f}") for one in asked],
+                [Decimal(f"{one.fair_usd:.8f}") for one in asked],
+                [Decimal(f"{one.most_usd:.8f}") for one in asked],
+                [one.is_priced for one in asked],
+                [one.seconds for one in asked],
                 payer.tenant_id,
                 payer.user_id,
                 payer.api_key_id,
                 payer.assistant_id,
                 payer.job_id,
                 run_id,
-                Decimal(f"{asked.needed_usd:.8f}"),
-                Decimal(f"{asked.fair_usd:.8f}"),
-                Decimal(f"{asked.most_usd:.8f}"),
-                asked.is_priced,
-                asked.seconds,
             ],
         )
-        hold, granted, must_tell, why, kind, period, starts_at, amount, left, _ = cursor.fetchone()
-    refusal = Refusal(why, kind or "", period or "", starts_at, amount, left) if why else None
-    return Reserved(hold, float(granted), must_tell, refusal)
+        rows = cursor.fetchall()
+    return [
+        Reserved(
+            hold,
+            float(granted),
+            must_tell,
+            Refusal(why, kind or "", period or "", starts_at, amount, left) if why else None,
+        )
+        for hold, granted, must_tell, why, kind, period, starts_at, amount, left, _ in rows
+    ]
 
 
 def budget_require(payer: Payer) -> None:

@@ -187,7 +187,9 @@ def _http_client(*, follow_redirects: bool = True) -> httpx2.AsyncClient:
     """Return a client for one run, which the adapter closes with it."""
     import httpx2
 
-    return httpx2.AsyncClient(verify=_tls(), follow_redirects=follow_redirects)
+    # A dataset's driver has a hundred calls under way: each connection that is closed between two costs another.
+    limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+    return httpx2.AsyncClient(verify=_tls(), follow_redirects=follow_redirects, limits=limits)
 
 
 def providers_preload() -> None:

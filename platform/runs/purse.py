@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from budgets.ledger import (
@@ -12,7 +12,7 @@ from budgets.ledger import (
     BudgetExceeded,
     Payer,
     Reserved,
-    budget_reserve,
+    budget_reserve_each,
     holds_release,
 )
 from budgets.services import budgets_tell
@@ -50,10 +50,19 @@ class BudgetPurse:
         payer: whose budgets.
         in_db: how to reach the database from the loop.
         run_id: so that an interrupted run's holds are found again.
+        reserve: reserves instead of a statement of its own, for many purses of one payer at once.
     """
 
-    def __init__(self, payer: Payer, in_db: InDb, *, run_id: int | None = None) -> None:
+    def __init__(
+        self,
+        payer: Payer,
+        in_db: InDb,
+        *,
+        run_id: int | None = None,
+        reserve: Callable[[Asked], Awaitable[Reserved]] | None = None,
+    ) -> None:
         self._payer, self._in_db, self._run_id = payer, in_db, run_id
+        self._reserve = reserve or self._reserve_alone
         self._held: list[int] = []
 
     @property
@@ -66,9 +75,7 @@ class BudgetPurse:
         asked = asked_of(quote)
         until, pause = time.monotonic() + HELD_WAIT_S, _FIRST_PAUSE_S
         while True:
-            reserved: Reserved = await self._in_db(
-                reserve_and_tell, self._payer, asked, self._run_id
-            )
+            reserved = await self._reserve(asked)
             refusal = reserved.refusal
             if refusal is None:
                 break
@@ -80,6 +87,10 @@ class BudgetPurse:
             return Grant()
         self._held.append(reserved.hold_id)
         return Grant(reserved.hold_id, quote.output_for(reserved.granted_usd))
+
+    async def _reserve_alone(self, asked: Asked) -> Reserved:
+        found: Reserved = await self._in_db(reserve_and_tell, self._payer, asked, self._run_id)
+        return found
 
     def close(self) -> None:
         """Give back what was held for calls that cost nothing, and tell about budgets that were crossed.
@@ -104,10 +115,17 @@ def asked_of(quote: Quote) -> Asked:
 
 def reserve_and_tell(payer: Payer, asked: Asked, run_id: int | None = None) -> Reserved:
     """Reserve, and tell people where a budget was crossed that nobody was told about."""
-    reserved = budget_reserve(payer, asked, run_id=run_id)
-    if reserved.must_tell:
+    return reserve_each_and_tell(payer, [asked], run_id)[0]
+
+
+def reserve_each_and_tell(
+    payer: Payer, asked: Sequence[Asked], run_id: int | None = None
+) -> list[Reserved]:
+    """Do the same for several calls of one payer, one after the other."""
+    found = budget_reserve_each(payer, asked, run_id=run_id)
+    if any(reserved.must_tell for reserved in found):
         budgets_tell(payer.tenant_id)
-    return reserved
+    return found
 
 
 def quote_hold(payer: Payer, quote: Quote | None) -> int | None:

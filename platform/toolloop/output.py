@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from toolloop.errors import ConfigurationError
@@ -42,6 +43,7 @@ class Output:
         model: pydantic model the value is made into, None for the JSON value itself.
         wire: what a provider is told.
         asked_by_provider: the provider itself asks for the form, in the turn that answers (``toolloop.modes``).
+        is_recursive: what a provider is told refers to itself, which not every one takes.
         is_required: an answer that does not fit in the end fails the run; otherwise it stays as text, and
             ``RunFinished.data["output_problem"]`` says what is wrong with it.
     """
@@ -52,6 +54,7 @@ class Output:
     wire: ResponseSchema
     asked_by_provider: bool = False
     is_required: bool = True
+    is_recursive: bool = False
 
     def parse(self, text: str) -> tuple[Any, str]:
         """Read an answer.
@@ -81,20 +84,28 @@ def output_of(form: type[Any] | Mapping[str, Any] | Output, name: str = "") -> O
     """
     if isinstance(form, Output):
         return form
-    model: Any = None
     if isinstance(form, Mapping):
-        schema: Mapping[str, Any] = form
-    elif hasattr(form, "model_json_schema"):
-        model, schema = form, form.model_json_schema()
-    else:
-        raise ConfigurationError(f"{form!r} is neither a pydantic model nor a JSON Schema")
+        return _output(form, None, name)
+    model: Any = form
+    if hasattr(model, "model_json_schema"):
+        return _output_of_model(model, name)
+    raise ConfigurationError(f"{form!r} is neither a pydantic model nor a JSON Schema")
+
+
+@lru_cache(maxsize=256)
+def _output_of_model(model: Any, name: str) -> Output:
+    # pydantic makes the schema anew each time, which takes longer than a question costs otherwise.
+    return _output(model.model_json_schema(), model, name)
+
+
+def _output(schema: Mapping[str, Any], model: Any, name: str) -> Output:
     root = _resolved(schema, schema)
     if root.get("type") != "object":
         raise ConfigurationError("the schema of an answer must be of type object at its root")
     if "$ref" in schema:
         # Recursive models: pydantic refers to the root, which providers want to see as an object.
         schema = {**root, "$defs": schema.get("$defs", {})}
-    own = name or schema.get("title") or getattr(form, "__name__", "") or "answer"
+    own = name or schema.get("title") or getattr(model, "__name__", "") or "answer"
     closed = _closed(schema, schema)
     strict = is_strict_schema(closed)
     wire = ResponseSchema(
@@ -102,7 +113,7 @@ def output_of(form: type[Any] | Mapping[str, Any] | Output, name: str = "") -> O
         closed if strict else dict(schema),
         strict,
     )
-    return Output(wire.name, schema, model, wire)
+    return Output(wire.name, schema, model, wire, is_recursive=is_recursive(wire.schema))
 
 
 def request_structured(request: ModelRequest, output: Output, profile: Profile) -> ModelRequest:
@@ -111,7 +122,7 @@ def request_structured(request: ModelRequest, output: Output, profile: Profile) 
         profile.structured_output == "without_tools" and not request.tools
     )
     # Not every provider that enforces schemas takes recursive ones, so these are said in words as well.
-    if native and output.wire.strict and not is_recursive(output.wire.schema):
+    if native and output.wire.strict and not output.is_recursive:
         return replace(request, response_schema=output.wire)
     prompt = _PROMPT.format(json.dumps(output.schema, ensure_ascii=False))
     system = f"{request.system}\n\n{prompt}" if request.system else prompt

@@ -13,7 +13,15 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
-from budgets.ledger import Asked, Payer, Refusal, Reserved, budget_reserve, holds_release
+from budgets.ledger import (
+    Asked,
+    Payer,
+    Refusal,
+    Reserved,
+    budget_reserve,
+    budget_reserve_each,
+    holds_release,
+)
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.selectors import budget_notices
 from budgets.services import budget_rules_set, budget_set, budgets_sweep, budgets_tell
@@ -101,6 +109,17 @@ def test_holds_count_until_they_are_settled_released_or_expired(cast: Cast) -> N
         )  # late, after its hold had expired: counted once all the same
         assert BudgetSpend.objects.get().spent_usd == Decimal("0.5")
     BudgetHold.objects.all().delete()
+
+
+def test_calls_that_reserve_together_hold_no_more_than_there_is(cast: Cast) -> None:
+    set_budget(cast, "1")
+    each = Asked(needed_usd=0.3, fair_usd=0.3, most_usd=0.3, is_priced=True, seconds=60)
+    with tenant_scope(cast.tenant.pk):
+        found = budget_reserve_each(Payer(cast.tenant.pk), [each] * 5)
+        held = {hold.pk: hold.amount_usd for hold in BudgetHold.objects.all()}
+    assert [r.refusal and r.refusal.why for r in found] == [None, None, None, "held", "held"]
+    assert set(held) == {r.hold_id for r in found[:3]}
+    assert sum(held.values()) == Decimal("0.9")
 
 
 def test_sweep_forgets_what_dead_processes_held(cast: Cast) -> None:

@@ -1,13 +1,11 @@
 """Write what the items of a driver have come to: many at once in one transaction, fenced item by item.
 
-While one transaction is under way the next one gathers, so that the number of commits follows the database and not the
-number of calls. Who waits for a write goes on when it is committed; nothing depends on a call before that.
+The number of commits follows time and not the number of calls. Who waits for a write goes on when it is committed;
+nothing depends on a call before that.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from apps.datasets.generation.gathering import Gathered
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState, PaidCall
 from apps.datasets.record import Record
 from apps.datasets.services.rows import NewRow, rows_insert
@@ -95,6 +94,7 @@ class Committer:
     Args:
         in_db: runs a function on the database threads.
         driver: who must have the items.
+        under_way: tells how many items are.
     """
 
     def __init__(
@@ -106,60 +106,30 @@ class Committer:
         job: GenerationJob,
         driver: str,
         in_db: Callable[..., Awaitable[Any]],
+        under_way: Callable[[], int],
     ) -> None:
         self._tenant, self._actor, self._dataset, self._job = tenant, actor, dataset, job
         self._driver, self._in_db = driver, in_db
-        self._waiting: list[tuple[Write, asyncio.Future[None]]] = []
-        self._dirty = asyncio.Event()
-        self._pump_task: asyncio.Task[None] | None = None
-
-    def open(self) -> None:
-        """Begin to write."""
-        self._pump_task = asyncio.create_task(self._pump(), name=f"committer-{self._job.pk}")
-
-    async def close(self) -> None:
-        """End; what nobody waited for any more stays unwritten."""
-        if self._pump_task is not None:
-            self._pump_task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._pump_task
+        self._groups: Gathered[Write, None] = Gathered(self._written, under_way)
 
     async def write(self, write: Write) -> None:
-        """Commit a write.
+        """Commit a write; also when the caller is cancelled meanwhile: the call was paid for.
 
         Raises:
             ItemLost: this driver does not have the item any more.
             Exception: the database's.
         """
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((write, done))
-        self._dirty.set()
-        # A cancelled waiter must not take its write along: the call was paid for.
-        await asyncio.shield(done)
+        await self._groups.ask(write)
 
-    async def _pump(self) -> None:
-        while True:
-            await self._dirty.wait()
-            self._dirty.clear()
-            batch, self._waiting = self._waiting, []
-            if not batch:
-                continue
-            try:
-                lost = await self._in_db(self._commit, [write for write, _ in batch])
-            except Exception as error:  # noqa: BLE001 - told to each that waits
-                for _, done in batch:
-                    if not done.done():
-                        done.set_exception(error)
-                        done.exception()  # Seen here: who was cancelled meanwhile does not ask.
-                continue
-            for write, done in batch:
-                if done.done():
-                    continue
-                if write.item_id in lost:
-                    done.set_exception(ItemLost(f"item {write.item_id}"))
-                    done.exception()
-                else:
-                    done.set_result(None)
+    async def close(self) -> None:
+        """Commit what is left, also that for which nobody waits any more."""
+        await self._groups.flush()
+
+    async def _written(self, writes: Sequence[Write]) -> list[Exception | None]:
+        lost = await self._in_db(self._commit, writes)
+        return [
+            ItemLost(f"item {write.item_id}") if write.item_id in lost else None for write in writes
+        ]
 
     def _commit(self, writes: Sequence[Write]) -> set[int]:
         """Write what this driver may still write; returns the items that it has lost."""
@@ -195,7 +165,8 @@ class Committer:
         )
         for (change, _), run_id in zip(answered, made, strict=True):
             change.data["run_id"] = run_id
-        told = {pk: self._told(pk, change) for pk, change in changes.items()}
+        kept = self._keep({pk: change for pk, change in changes.items() if change.record})
+        told = {pk: self._told(pk, change, kept.get(pk)) for pk, change in changes.items()}
         with connection.cursor() as cursor:
             cursor.execute(_UPDATE, [json.dumps(list(told.values()))])
             gone = [pk for pk, c in told.items() if c["state"] in ("dropped", "failed")]
@@ -211,12 +182,10 @@ class Committer:
                 spent_usd=F("spent_usd") + sum(Decimal(c["spent_usd"]) for c in ended),
             )
 
-    def _told(self, pk: int, change: Change) -> dict[str, Any]:
-        state, reason, row_id = change.state, change.reason, None
-        if change.record is not None:
-            row_id = self._keep(change)
-            if row_id is None:
-                state, reason = ItemState.DROPPED.value, DUPLICATE
+    def _told(self, pk: int, change: Change, row_id: int | None) -> dict[str, Any]:
+        state, reason = change.state, change.reason
+        if change.record is not None and row_id is None:
+            state, reason = ItemState.DROPPED.value, DUPLICATE
         return {
             "id": pk,
             "state": str(state),
@@ -230,13 +199,21 @@ class Committer:
             "is_released": change.is_released,
         }
 
-    def _keep(self, change: Change) -> int | None:
-        assert change.record is not None  # noqa: S101 - the caller looked
-        row = NewRow(change.record, lineage=change.lineage, run_id=change.data.get("run_id"))
-        made = rows_insert(self._tenant, self._actor, self._dataset, [row])
+    def _keep(self, changes: Mapping[int, Change]) -> dict[int, int]:
+        """Insert the rows of items that are kept; returns their ids by item, without those that are there already."""
+        first: dict[str, int] = {}
+        rows: list[NewRow] = []
+        for pk, change in changes.items():
+            assert change.record is not None  # noqa: S101 - the caller looked
+            if first.setdefault(change.record.content_hash, pk) == pk:
+                run_id = change.data.get("run_id")
+                rows.append(NewRow(change.record, lineage=change.lineage, run_id=run_id))
+        if not rows:
+            return {}
+        made = rows_insert(self._tenant, self._actor, self._dataset, rows)
         if made:
             Dataset.objects.filter(pk=self._dataset.pk).update(updated_at=Now())
-        return made[0] if made else None
+        return {first[key]: row_id for key, row_id in made.items()}
 
 
 def topic_of(job_id: int) -> str:

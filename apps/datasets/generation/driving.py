@@ -18,6 +18,7 @@ from apps.datasets.generation.claiming import (
     row_ceiling,
 )
 from apps.datasets.generation.committing import Change, ItemLost, Write
+from apps.datasets.generation.gathering import GATHER_S
 from apps.datasets.generation.stages import STAGES
 from apps.datasets.generation.work import Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
@@ -31,30 +32,29 @@ MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
 
 
-async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
+async def job_drive(work: Work, lost: Callable[[], str]) -> None:
     """Work on a job until it is done, paused or stopped.
 
     On the way out every item is given back; what is under way is finished first, unless the task is cancelled.
 
     Args:
-        driver: the name by which items are this driver's.
         lost: tells why it must begin nothing more, "" while all is well.
     """
     models = (work.model, work.judge)
     ceiling = max(row_ceiling(work.settings, model.profile) for model in models)
     tasks: set[asyncio.Task[None]] = set()
-    work.committer.open()
     try:
         while True:
-            # A few more rows than requests: the gate holds these to the number, and while one row waits for the
-            # database, a tool or a retry, another one asks.
-            room = work.settings.concurrency * 5 // 4 - len(tasks)
-            claim: Claim = await work.in_db(items_claim, work.job.pk, driver, room, ceiling)
+            # More rows than requests: the gate holds these to the number, and while one row waits for the database, a
+            # tool or a retry, another one asks.
+            room = work.settings.concurrency * 3 // 2 - len(tasks)
+            claim: Claim = await work.in_db(items_claim, work.job.pk, work.driver, room, ceiling)
             work.halting = work.halting or lost()
             if claim.state not in JOB_ACTIVE:
                 work.halting = claim.reason or f"The job is {claim.state}."
             for item in claim.items:
                 tasks.add(asyncio.create_task(_carried(work, item), name=f"item-{item.pk}"))
+            work.under_way = len(tasks)
             if not tasks and (work.halting or claim.is_done):
                 is_done = not work.halting
                 break
@@ -62,20 +62,24 @@ async def job_drive(work: Work, driver: str, lost: Callable[[], str]) -> None:
                 await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
                 continue
             tasks = await _some_ended(tasks)
+            work.under_way = len(tasks)
     finally:
         work.halting = work.halting or "The worker stops."
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await work.committer.close()
-        await work.in_db(items_release, work.job.pk, driver)
+        await work.in_db(items_release, work.job.pk, work.driver)
     if is_done:
         await work.in_db(job_complete, work.job.pk)
 
 
 async def _some_ended(tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """Wait for an end, or for the time to look around; raises what a task raised."""
+    """Wait for an end and a moment more for others, or for the time to look around; raises what a task raised."""
     done, going = await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+    if done and going:
+        also, going = await asyncio.wait(going, timeout=GATHER_S)
+        done |= also
     for task in done:
         task.result()
     return going

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apps.datasets.generation.corpus import Passage, passages_read
+from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.spans import span_find
 from apps.datasets.generation.work import Item, Work
 from apps.datasets.record import Source
@@ -12,8 +12,7 @@ from apps.datasets.record import Source
 
 async def passages_of(work: Work, item: Item) -> list[Passage]:
     """Return the passages of an item that are still there and open to everybody, in their order."""
-    found: list[Passage] = await work.in_db(passages_read, work.actor, item.chunks, work.names)
-    return found
+    return await work.passages.ask(item.chunks)
 
 
 def gold_of(passages: Sequence[Passage], quotes: Sequence[str]) -> list[Source]:

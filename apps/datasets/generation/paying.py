@@ -24,7 +24,7 @@ from apps.datasets.generation.work import (
     Work,
 )
 from basics.storable import json_storable
-from budgets.ledger import EXCEEDED, Payer
+from budgets.ledger import EXCEEDED
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
 from runs.usage import usage_columns
@@ -205,8 +205,7 @@ async def ask(
         max_tool_output_chars=20_000,
     )
     began = time.monotonic()
-    payer = Payer(work.actor.tenant_id, work.actor.user_id, work.actor.api_key_id)
-    purse = BudgetPurse(payer, work.in_db)
+    purse = BudgetPurse(work.payer, work.in_db, reserve=work.reserve.ask)
     try:
         finished = await loop_ask(
             provider=model.provider,

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.datasets.columns import QUALITY
 from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
-from apps.datasets.generation.corpus import Passage, passages_read
+from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import Asked, ask
@@ -290,9 +290,7 @@ STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
 
 
 async def _still_open(work: Work, trace: Trace) -> list[Passage]:
-    ids = [source.chunk_id for source in trace.sources]
-    found: list[Passage] = await work.in_db(passages_read, work.actor, ids, work.names)
-    return found
+    return await work.passages.ask([s.chunk_id for s in trace.sources if s.chunk_id is not None])
 
 
 async def _judgement(work: Work, item: Item) -> Judgement:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from apps.datasets.generation.committing import Committer
+from apps.datasets.generation.corpus import Passage, passages_read
+from apps.datasets.generation.gathering import Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.record import Record
+from budgets.ledger import Asked, Payer, Reserved
 from runs.models import Run
+from runs.purse import reserve_each_and_tell
 from runs.services import AnsweredRun
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -84,6 +88,10 @@ class Work:
         run: not stored; tells tools on whose behalf they are called.
         context: ``ToolContext.data`` of the tools.
         halting: why no further call may begin, "" while all is well; what is under way is finished and kept.
+        driver: the name by which items are this driver's.
+        under_way: how many items it carries.
+        passages: reads passages by their ids, in their order; those that are gone by now, or closed, are missing.
+        reserve: holds money for a call.
     """
 
     job: GenerationJob
@@ -97,10 +105,45 @@ class Work:
     toolset: Toolset
     context: Mapping[str, Any]
     run: Run
-    committer: Committer
+    driver: str
     in_db: Callable[..., Awaitable[Any]]
     blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
     halting: str = ""
+    under_way: int = 0
+    committer: Committer = field(init=False)
+    passages: Gathered[Sequence[int], list[Passage]] = field(init=False)
+    reserve: Gathered[Asked, Reserved] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.committer = Committer(
+            tenant=self.tenant,
+            actor=self.actor,
+            dataset=self.dataset,
+            job=self.job,
+            driver=self.driver,
+            in_db=self.in_db,
+            under_way=self._carried,
+        )
+        self.passages = Gathered(self._passages_read, self._carried)
+        self.reserve = Gathered(self._reserved, self._carried)
+
+    @property
+    def payer(self) -> Payer:
+        """Return on whose account the calls go."""
+        return Payer(self.actor.tenant_id, self.actor.user_id, self.actor.api_key_id)
+
+    def _carried(self) -> int:
+        return self.under_way
+
+    async def _passages_read(self, groups: Sequence[Sequence[int]]) -> list[list[Passage]]:
+        ids = list(dict.fromkeys(pk for group in groups for pk in group))
+        rows = await self.in_db(passages_read, self.actor, ids, self.names)
+        found = {passage.chunk_id: passage for passage in rows}
+        return [[found[pk] for pk in group if pk in found] for group in groups]
+
+    async def _reserved(self, asked: Sequence[Asked]) -> list[Reserved]:
+        found: list[Reserved] = await self.in_db(reserve_each_and_tell, self.payer, asked)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def rows_add(
     created: list[int] = []
     with transaction.atomic():
         for start in range(0, len(rows), BATCH):
-            created += rows_insert(tenant, actor, dataset, rows[start : start + BATCH])
+            created += rows_insert(tenant, actor, dataset, rows[start : start + BATCH]).values()
         Dataset.objects.filter(pk=dataset.pk).update(updated_at=Now())
         audit_record(
             tenant=tenant,
@@ -75,8 +75,8 @@ def rows_add(
 
 def rows_insert(
     tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]
-) -> list[int]:
-    """Insert rows whose content is new, in the caller's transaction; returns their ids in order."""
+) -> dict[str, int]:
+    """Insert rows whose content is new, in the caller's transaction; returns their ids by content, in order."""
     new = {row.record.content_hash: row for row in rows}
     # Two that insert the same content at once: the constraint keeps one, and the ids are read by who made them.
     before = set(
@@ -106,7 +106,7 @@ def rows_insert(
             "content_hash", "pk"
         )
     )
-    return [found[key] for key in fresh if key in found]
+    return {key: found[key] for key in fresh if key in found}
 
 
 def row_update(

@@ -1,0 +1,86 @@
+"""Do for many rows at once what each of them asks the database for.
+
+A row's question to the database costs the worker more in building and fetching than the database in answering, and rows
+ask the same again and again. Here those that ask within a moment are answered together; a model's call takes seconds, so
+the moment costs no throughput as long as a few more rows are under way than calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+GATHER_S = 0.1
+"""How long the first of a group waits at most for others."""
+FEW = 8
+"""A group is complete with one of so many rows under way: a job of few rows waits for nobody."""
+
+
+class Gathered(Generic[T, R]):
+    """Groups what is asked of one function; belongs to one event loop.
+
+    One group is under way at a time, and the next one gathers meanwhile.
+
+    Args:
+        answer: answers a whole group, in its order; an exception among the answers is raised to the one who asked.
+        under_way: tells how many there are who may ask.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[list[T]], Awaitable[Sequence[R | Exception]]],
+        under_way: Callable[[], int],
+    ) -> None:
+        self._answer, self._under_way = answer, under_way
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._complete = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    async def ask(self, wanted: T) -> R:
+        """Return what the function says to this; a cancelled caller does not take its question back.
+
+        Raises:
+            Exception: the function's, for the whole group or this question.
+        """
+        done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, done))
+        if self._pump is None:
+            self._pump = asyncio.create_task(self._answered())
+        if len(self._waiting) * FEW >= self._under_way():
+            self._complete.set()
+        return await asyncio.shield(done)
+
+    async def flush(self) -> None:
+        """Answer at once what has been asked by now, also where nobody waits for it any more."""
+        while self._pump is not None:
+            self._complete.set()
+            await asyncio.shield(self._pump)
+
+    async def _answered(self) -> None:
+        try:
+            while self._waiting:
+                timer = asyncio.get_running_loop().call_later(GATHER_S, self._complete.set)
+                await self._complete.wait()
+                timer.cancel()
+                self._complete.clear()
+                group, self._waiting = self._waiting, []
+                for (_, done), said in zip(group, await self._said(group), strict=True):
+                    if done.done():
+                        continue
+                    if isinstance(said, Exception):
+                        done.set_exception(said)
+                        done.exception()  # Seen here: who was cancelled meanwhile does not ask.
+                    else:
+                        done.set_result(said)
+        finally:
+            self._pump = None
+
+    async def _said(self, group: list[tuple[T, asyncio.Future[R]]]) -> Sequence[R | Exception]:
+        try:
+            return await self._answer([wanted for wanted, _ in group])
+        except Exception as error:  # noqa: BLE001 - told to each that waits
+            return [error] * len(group)
