@@ -216,6 +216,11 @@ def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, datas
     assert set(statuses) == {"review"}
     with pytest.raises(DomainError):
         files.dataset_file_path(row.file)
+    manifest = version(cast, dataset).manifest
+    assert manifest["imports"] == [
+        {"import": row.pk, "rows": 2, "name": "rows.jsonl", "format": "jsonl"}
+    ]
+    assert (manifest["counts"]["status"], manifest["generations"]) == ({"review": 2}, [])
 
 
 def test_a_file_that_is_none_fails_with_its_reason(cast: Cast, dataset: Dataset) -> None:

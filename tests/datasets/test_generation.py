@@ -8,7 +8,9 @@ import pytest
 
 from apps.datasets import selectors
 from apps.datasets.columns import record_of
+from apps.datasets.generation import prompts
 from apps.datasets.models import DatasetRow, GenerationState
+from apps.datasets.services.versions import version_create, version_is_intact
 from runs.models import Run, ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -43,3 +45,19 @@ def test_rows_have_every_part_when_no_model_is_there(cast: Cast, found: Any) -> 
         assert run.kind == "dataset"
         assert ToolCall.objects.filter(run=run).exists()
         assert DatasetRow.objects.filter(dataset=job.dataset).count() == job.kept
+        actor = cast.actor("member")
+        frozen = version_create(tenant=cast.tenant, actor=actor, dataset=job.dataset)
+        assert version_is_intact(frozen)
+        made = frozen.manifest["generations"]
+        assert made == [
+            {
+                "job": job.pk,
+                "rows": job.kept,
+                "model": "extractive",
+                "judge": "extractive",
+                "prompts": prompts.VERSION,
+                "corpus": job.manifest["corpus"],
+            }
+        ]
+        assert frozen.manifest["corpus"] == job.manifest["corpus"], "nothing changed meanwhile"
+        assert sum(frozen.manifest["counts"]["type"].values()) == job.kept

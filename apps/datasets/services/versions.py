@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from apps.datasets.columns import record_of
+from apps.datasets.manifests import manifest_of
 from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, RowContent, VersionRow
 from apps.datasets.record import to_values
 from apps.datasets.selectors import RowFilter, row_list
@@ -31,13 +32,11 @@ def version_create(
     dataset: Dataset,
     only: RowFilter | None = None,
     note: str = "",
-    manifest: Mapping[str, Any] | None = None,
 ) -> DatasetVersion:
-    """Freeze rows into the next version.
+    """Freeze rows into the next version, with a signed manifest of what they were made of.
 
     Args:
         only: which rows; all without it. Usually ``RowFilter(status="approved")``.
-        manifest: facts to keep and to sign with it: corpus fingerprint, prompts, models.
 
     Raises:
         Conflict: no row fits.
@@ -54,8 +53,8 @@ def version_create(
         for _, content_hash, _ in ids:
             digest.update(f"{content_hash}\n".encode())
         facts = {
-            **(manifest or {}),
             "filter": only.asked_for,
+            **manifest_of(actor=actor, dataset=dataset, rows=rows),
         }
         last = DatasetVersion.objects.filter(dataset=dataset).aggregate(n=Max("number"))["n"] or 0
         version = DatasetVersion.objects.create(
