@@ -7,7 +7,7 @@ named by the model, so that one server serves every test at once:
 times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
 same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
-``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
+``ends_<reason>`` (finish_reason of the answer, default stop), ``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
 a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
@@ -178,7 +178,8 @@ class FakeProvider:
                                     1
                                 )  # nothing comes but the end: the client has gone
                                 raise ConnectionResetError
-                self._event(writer, body, {}, finish="stop")
+                ends = (option[5:] for option in options if option.startswith("ends_"))
+                self._event(writer, body, {}, finish=next(ends, "stop"))
             usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
             self._chunk(writer, {"model": body["model"], "choices": [], "usage": usage})
             self._raw(writer, b"data: [DONE]\n\n")

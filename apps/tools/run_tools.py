@@ -57,7 +57,8 @@ def run_toolset(
         for t in guard.tools(b for b in guard.bundles if b.name not in of_code)
         if t.name not in names
     ]
-    if guard.judge(ToolFacts(PROGRAM_TOOL, CODE_MODE), PROGRAMS).effect != "deny":
+    programs = guard.judge(ToolFacts(PROGRAM_TOOL, CODE_MODE), PROGRAMS)
+    if PROGRAM_TOOL not in taken and programs.effect != "deny":
         core += _programs(guard, run, [*core, *rest])
     core += theirs
     if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:

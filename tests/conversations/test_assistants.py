@@ -358,9 +358,13 @@ def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
     assert found.answering.options == {"temperature": 1.0}
     outside = prepared_for(collections=[library.collection.pk])
     assert outside.collections == []
-    weather = {"name": "weather", "description": "", "parameters": {}}
-    with pytest.raises(Invalid, match="tools"):
-        prepared_for(tools=[weather])
+    weather = {"name": "weather", "description": "Tell it.", "parameters": {"type": "object"}}
+    both = prepared_for(tools=[weather]).answering.toolset
+    assert set(both.names()) == {"search_documents", "weather"}, (
+        "the client's too, and no more of ours"
+    )
+    first = prepared_for(tools=[weather], tool_choice="required", first_tool="weather")
+    assert list(first.answering.toolset.names()) == ["weather"]
     with pytest.raises(Invalid, match="response_format"):
         prepared_for(schema=SCHEMA)
     with pytest.raises(Missing):

@@ -18,7 +18,7 @@ from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletio
 from budgets.ledger import EXCEEDED, BudgetExceeded
 from runs.stream import EVENT_STREAM
 
-_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}  # fmt: skip
+_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}  # fmt: skip
 
 
 class OpenAIView(StreamingAPIView):

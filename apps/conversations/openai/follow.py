@@ -14,7 +14,7 @@ from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
 from budgets.ledger import EXCEEDED
-from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus
+from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
@@ -105,15 +105,17 @@ async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
 async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
     """Yield a chat completion as server-sent events, ``[DONE]`` at last."""
     head = (followed.run.pk, int(followed.run.created_at.timestamp()), followed.model)
-    yield _data(chunk(*head, {"role": "assistant", "content": ""}))
+    # With usage asked for, OpenAI writes it as null until it is there.
+    none: dict[str, Any] = {"usage": None} if with_usage else {}
+    yield _data(chunk(*head, {"role": "assistant", "content": ""}, **none))
     async with aclosing(progress_follow(followed)) as progress:
         async for step in progress:
             if step is None:
                 yield HEARTBEAT
             elif isinstance(step, str):
-                yield _data(chunk(*head, {"content": step}))
+                yield _data(chunk(*head, {"content": step}, **none))
             elif isinstance(step, list):
-                yield _data(chunk(*head, {}, groundwork={"events": step}))
+                yield _data(chunk(*head, {}, groundwork={"events": step}, **none))
             elif step.problem:
                 yield _data({"error": step.problem})
             else:
@@ -150,6 +152,9 @@ def outcome_read(followed: Followed) -> Outcome:
             spoken = [max(t.steps, default=-1) for t in (told, whole)]
             usage = asdict(usage_recorded(run.pk, steps=range(spoken[0] + 1, spoken[1] + 1)))
         is_formed = _schema(run) is not None
+        turns = (
+            RunStep.objects.filter(run=run).order_by("-index").values_list("turn__stop", flat=True)
+        )
         answer = answer_of(
             run,
             model=followed.model,
@@ -159,6 +164,7 @@ def outcome_read(followed: Followed) -> Outcome:
             pending=[(pk, name, arguments or {}) for pk, name, arguments in calls],
             approvals=list(approvals.order_by("pk").values_list("name", flat=True)),
             usage=usage,
+            stop=turns.first() or "end",
         )
     if run.status != RunStatus.FAILED or answer.calls:
         return Outcome(answer, None)

@@ -71,22 +71,23 @@ class ResponseShape(serializers.Serializer[Any]):
         allow_null=True,
         help_text="False: no later request can name this response. The run is kept as every run is.",
     )
-    tools = FunctionToolShape(many=True, default=list)
-    tool_choice = serializers.JSONField(default=None)
+    tools = FunctionToolShape(many=True, default=list, allow_null=True)
+    tool_choice = serializers.JSONField(default=None, allow_null=True)
     parallel_tool_calls = serializers.BooleanField(default=True, allow_null=True)
     text = serializers.DictField(default=None, allow_null=True)
     max_output_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
     temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
     top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
+    reasoning = serializers.DictField(default=None, allow_null=True)
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
         default=None,
         allow_null=True,
     )
-    background = serializers.JSONField(default=None)
-    conversation = serializers.JSONField(default=None)
-    prompt = serializers.JSONField(default=None)
-    groundwork = ExtensionShape(default=None)
+    background = serializers.JSONField(default=None, allow_null=True)
+    conversation = serializers.JSONField(default=None, allow_null=True)
+    prompt = serializers.JSONField(default=None, allow_null=True)
+    groundwork = ExtensionShape(default=None, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for name, problem in _NOT_HERE.items():
@@ -126,14 +127,8 @@ def response_request_read(
     Raises:
         Invalid: something in it cannot be used; the error names the field.
     """
-    tools = [
-        {"name": t["name"], "description": t["description"] or "", "parameters": t["parameters"] or {}}
-        for t in values["tools"]
-    ]  # fmt: skip
-    choice = values["tool_choice"]
-    if isinstance(choice, dict) and choice.get("type") == "function":
-        choice = {"type": "function", "function": {"name": choice.get("name")}}
-    mode, tools = choice_read(choice, tools_check(tools))
+    tools = tools_check([dict(tool) for tool in values["tools"] or ()])
+    mode, first, tools = choice_read(_choice(values["tool_choice"]), tools)
     messages, places = input_read(values["input"])
     asked = messages_read(messages, places=places, names=previous.calls if previous else None)
     developer = asked.system
@@ -149,12 +144,28 @@ def response_request_read(
         asked=asked,
         tools=tools,
         tool_choice=mode,
+        first_tool=first,
         collections=collections_read(values),
         schema=schema_read(_form(values["text"]), "text.format"),
         max_tokens=values["max_output_tokens"],
         temperature=values["temperature"],
+        effort=str((values["reasoning"] or {}).get("effort") or ""),
         response={"asked": _repeated(values), "developer": developer},
     )
+
+
+def _choice(given: Any) -> Any:
+    """Return ``tool_choice`` as chat completions write it: what it names inside of an object."""
+    if not isinstance(given, dict):
+        return given
+    if given.get("type") == "function":
+        return {"type": "function", "function": {"name": given.get("name")}}
+    entries = given.get("tools")
+    named = [{"function": entry} for entry in entries] if isinstance(entries, list) else entries
+    return {
+        "type": given.get("type"),
+        "allowed_tools": {"mode": given.get("mode"), "tools": named},
+    }
 
 
 def _form(text: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -177,6 +188,6 @@ def _repeated(values: Mapping[str, Any]) -> dict[str, Any]:
         "temperature": values["temperature"],
         "text": values["text"] or {"format": {"type": "text"}},
         "tool_choice": values["tool_choice"] or "auto",
-        "tools": [{**tool, "strict": None} for tool in values["tools"]],
+        "tools": [{**tool, "strict": None} for tool in values["tools"] or ()],
         "top_p": values["top_p"],
     }

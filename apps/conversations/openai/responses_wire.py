@@ -16,6 +16,7 @@ from apps.conversations.openai.wire import Answer
 from basics.errors import Invalid
 from runs.models import RunStatus
 
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
 
 
@@ -229,8 +230,8 @@ def _status(outcome: Outcome) -> tuple[str, str]:
         return "failed", ""
     if answer.calls:
         return "completed", ""
-    if answer.finish_reason == "length":
-        return "incomplete", "max_output_tokens"
+    if answer.finish_reason in _INCOMPLETE:
+        return "incomplete", _INCOMPLETE[answer.finish_reason]
     known = {RunStatus.COMPLETED: "completed", RunStatus.STOPPED: "cancelled", RunStatus.PARKED: "incomplete"}  # fmt: skip
     return known.get(RunStatus(answer.status), "in_progress"), ""
 

@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.conversations import selectors
+from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
 from apps.conversations.services.choosing import assistant_answering
-from basics.errors import Conflict, Denied, Invalid
+from basics.errors import Conflict, Denied, DomainError, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import CallPath, DecisionStatus, PendingDecision, Run, RunStatus
@@ -37,8 +38,10 @@ class CompletionRequest:
     Attributes:
         model: as it was named: ``assistant/workspace``, ``assistant/<slug>`` or a routing name.
         tools: the client's own, as ``{"name", "description", "parameters"}``.
+        first_tool: the one of them that the answer begins with a call of, "" for any; ``tool_choice`` is then "required".
         collections: ids to search; None for all, () for none of them and no tool of ours.
         schema: JSON Schema of the answer, {} for any JSON object, None for text.
+        effort: how long to think, "" leaves it to the model or the assistant; models that have no such level ignore it.
         response: what ``/responses`` keeps of its request, None for a chat completion.
     """
 
@@ -46,10 +49,12 @@ class CompletionRequest:
     asked: Asked
     tools: Sequence[Mapping[str, Any]] = ()
     tool_choice: ToolChoice = "auto"
+    first_tool: str = ""
     collections: Sequence[int] | None = ()
     schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    effort: str = ""
     response: Mapping[str, Any] | None = None
 
 
@@ -58,7 +63,8 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
 
     Raises:
         Denied: the actor may not, or is a key that acts for nobody.
-        Invalid: the model is unknown here, or an assistant is asked to use tools or a form of the client's.
+        Invalid: an assistant is asked to use a form of the client's, or in a mode of fixed steps the client's tools.
+        DomainError: ``model_not_found``, with the status that OpenAI gives it.
         Missing, Conflict: there is no such assistant to ask; the calls were answered before.
     """
     actor.require("conversation.write")
@@ -69,30 +75,20 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         return resumed
     model, version = request.model, None
     if model.startswith(ASSISTANT) and model != WORKSPACE:
-        _own_alone(request)
         version, model = assistant_answering(tenant, actor, model.removeprefix(ASSISTANT))
+        _own_alone(request, version)
     elif model == WORKSPACE:
         model = selectors.model_default(selectors.model_list(tenant))
     elif model not in {known.id for known in selectors.model_list(tenant)}:
-        raise Invalid(
-            "model_not_found", f"The model “{model}” is not available here; GET /v1/models lists those that are.",
+        raise DomainError(
+            "model_not_found", f"The model “{model}” is not available here; GET /v1/models lists those that are.", status=404,
             data={"fields": {"model": ["Not available."]}},
         )  # fmt: skip
     facts = {
         "actor": actor_facts(actor),
         "path": CallPath.REST,
         "assistant_version": None if version is None else version.pk,
-        "completion": {
-            "model": request.model,
-            "system": request.asked.system,
-            "history": [message.to_json() for message in request.asked.history],
-            "tools": [dict(tool) for tool in request.tools],
-            "tool_choice": request.tool_choice,
-            "collections": None if request.collections is None else list(request.collections),
-            "schema": None if request.schema is None else dict(request.schema),
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-        },
+        "completion": _facts(request),
         "response": None if request.response is None else dict(request.response),
     }
     with transaction.atomic():
@@ -105,19 +101,46 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     return run
 
 
-def _own_alone(request: CompletionRequest) -> None:
+def _facts(request: CompletionRequest) -> dict[str, Any]:
+    """Return what the job needs of a request, as JSON values."""
+    return {
+        "model": request.model,
+        "system": request.asked.system,
+        "history": [message.to_json() for message in request.asked.history],
+        "tools": [dict(tool) for tool in request.tools],
+        "tool_choice": request.tool_choice,
+        "first_tool": request.first_tool,
+        "collections": None if request.collections is None else list(request.collections),
+        "schema": None if request.schema is None else dict(request.schema),
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "effort": request.effort,
+    }
+
+
+def _own_alone(request: CompletionRequest, version: AssistantVersion) -> None:
     """Refuse what an assistant brings itself. Raises Invalid."""
-    for field, given in (("tools", request.tools), ("response_format", request.schema is not None)):
-        if given:
+    refusals = (
+        (request.tools and version.mode != Mode.TOOLS, "tools", "works in steps of its own and takes no tools of yours"),
+        (request.schema is not None, "response_format", "has a form of answer of its own"),
+    )  # fmt: skip
+    for is_refused, field, why in refusals:
+        if is_refused:
             raise Invalid(
-                "assistant_has_its_own", f"An assistant has tools and a form of answer of its own: leave “{field}” out, or name a model.",
+                "assistant_has_its_own", f"This assistant {why}: leave “{field}” out, or name a model.",
                 data={"fields": {field: ["The assistant brings its own."]}},
             )  # fmt: skip
 
 
 def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | None:
-    """Give a waiting run the results of its client's tools; None when it is to be answered anew, from the history."""
+    """Give a waiting run the results of its client's tools; None when it is to be answered anew, from the history.
+
+    A run goes on as it began. A request that wants something else of what follows (another model, other tools, a form, a
+    call at once) begins anew; only that no more calls are to be made is taken over.
+    """
     asked = request.asked
+    if request.tool_choice == "required":
+        return None
     named = call_ids_read(asked.answers)
     if not named or len(named) != len(asked.answers) or len({run for run, _ in named.values()}) != 1:  # fmt: skip
         return None
@@ -125,11 +148,19 @@ def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | N
     run = completion_list(actor=actor).filter(pk=run_id, status=RunStatus.PARKED).first()
     if run is None or (run.request.get("response") is None) != (request.response is None):
         return None
+    begun, facts = run.request["completion"], _facts(request)
+    if any(begun[name] != facts[name] for name in ("model", "collections", "schema")):
+        return None
+    if facts["tools"] and begun["tools"] != facts["tools"]:
+        return None
     with transaction.atomic():
         open_ = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
         waiting = set(open_.values_list("pk", flat=True))
         if waiting - {decision for _, decision in named.values()}:
             raise Conflict("calls_open", "Answer all calls of the assistant message before it goes on.")  # fmt: skip
+        if begun["tool_choice"] != request.tool_choice:
+            begun["tool_choice"] = request.tool_choice
+            run.save(update_fields=["request"])
         for call_id, (_, decision) in named.items():
             call_decide(
                 tenant=tenant, actor=actor, run=run, decision_id=decision,

@@ -11,16 +11,20 @@ from apps.conversations.openai.services import ASSISTANT, CompletionRequest
 from apps.conversations.openai.wire import ToolChoice, messages_read
 from basics.errors import Invalid
 from toolloop.errors import ConfigurationError
+from toolloop.mcp.schemas import SchemaRefused, schema_answer, schema_safe
 from toolloop.output import output_of
+from toolloop.tools.meta_tools import META_TOOLS
 
 MAX_MESSAGES, MAX_TOOLS, MAX_CHARS = 2_000, 128, 8_000_000
 _BIGINT = 2**63 - 1
 
 
 class FunctionShape(serializers.Serializer[Any]):
-    name = serializers.RegexField(r"^[A-Za-z0-9_-]{1,64}$")
-    description = serializers.CharField(default="", allow_blank=True, max_length=20_000)
-    parameters = serializers.DictField(default=dict)
+    name = serializers.RegexField(r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
+    description = serializers.CharField(
+        default="", allow_null=True, allow_blank=True, max_length=20_000
+    )
+    parameters = serializers.DictField(default=dict, allow_null=True)
 
 
 class ToolShape(serializers.Serializer[Any]):
@@ -41,17 +45,18 @@ class ChatCompletionShape(serializers.Serializer[Any]):
         child=serializers.DictField(), min_length=1, max_length=MAX_MESSAGES
     )
     stream = serializers.BooleanField(
-        default=False, help_text="Answer with server-sent events, as OpenAI does."
+        default=False, allow_null=True, help_text="Answer with server-sent events, as OpenAI does."
     )
     stream_options = serializers.DictField(default=dict, allow_null=True)
-    tools = ToolShape(many=True, default=list)
-    tool_choice = serializers.JSONField(default=None)
+    tools = ToolShape(many=True, default=list, allow_null=True)
+    tool_choice = serializers.JSONField(default=None, allow_null=True)
     response_format = serializers.DictField(default=None, allow_null=True)
     max_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
     max_completion_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
     temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
+    reasoning_effort = serializers.CharField(default=None, allow_null=True, max_length=20)
     n = serializers.IntegerField(default=1, allow_null=True, min_value=1, max_value=1)
-    groundwork = ExtensionShape(default=None)
+    groundwork = ExtensionShape(default=None, allow_null=True)
 
 
 class ChatCompletionOutput(serializers.Serializer[Any]):
@@ -75,44 +80,88 @@ def request_read(values: Mapping[str, Any]) -> CompletionRequest:
     Raises:
         Invalid: something in it cannot be used; the error names the field.
     """
-    tools = tools_check([dict(tool["function"]) for tool in values["tools"]])
-    choice, tools = choice_read(values["tool_choice"], tools)
+    tools = tools_check([dict(tool["function"]) for tool in values["tools"] or ()], ".function")
+    choice, first, tools = choice_read(values["tool_choice"], tools)
     return CompletionRequest(
         model=values["model"],
         asked=messages_read(values["messages"]),
         tools=tools,
         tool_choice=choice,
+        first_tool=first,
         collections=collections_read(values),
         schema=schema_read(values["response_format"], "response_format"),
         max_tokens=values["max_completion_tokens"] or values["max_tokens"],
         temperature=values["temperature"],
+        effort=values["reasoning_effort"] or "",
     )
 
 
-def tools_check(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the client's tools if they can be told apart and are not too many; raises Invalid."""
+def tools_check(tools: list[dict[str, Any]], inside: str = "") -> list[dict[str, Any]]:
+    """Return the client's tools as any model can be told of them.
+
+    Args:
+        tools: each with ``name``, and perhaps ``description`` and ``parameters``.
+        inside: where in an entry of ``tools`` these stand, for errors.
+
+    Raises:
+        Invalid: too many, two of one name, one that has the name of a tool which finds others here, or parameters that
+            are no JSON Schema of an object.
+    """
     if len(tools) > MAX_TOOLS:
         raise _invalid("tools", f"Send at most {MAX_TOOLS} tools.")
     if len({tool["name"] for tool in tools}) != len(tools):
         raise _invalid("tools", "Two tools have one name.")
-    return tools
+    checked = []
+    for number, tool in enumerate(tools):
+        where = f"tools[{number}]{inside}"
+        if tool["name"] in META_TOOLS:
+            raise _invalid(f"{where}.name", f"“{tool['name']}” is the name of a tool here; call yours otherwise.")  # fmt: skip
+        try:
+            parameters = schema_safe(tool["parameters"] or {})
+        except SchemaRefused as error:
+            raise _invalid(f"{where}.parameters", f"This cannot be used: {error}.") from error
+        # No model is told of a tool without a word, though OpenAI lets clients leave it out.
+        words = (tool["description"] or "").strip() or tool["name"].replace("_", " ")
+        checked.append({"name": tool["name"], "description": words, "parameters": parameters})
+    return checked
 
 
-def choice_read(given: Any, tools: list[dict[str, Any]]) -> tuple[ToolChoice, list[dict[str, Any]]]:
-    """Return how tools are to be used, and which of them; raises Invalid."""
+def choice_read(
+    given: Any, tools: list[dict[str, Any]]
+) -> tuple[ToolChoice, str, list[dict[str, Any]]]:
+    """Return how tools are to be used, the one to begin with ("" for any), and which there are; raises Invalid."""
     if given in (None, "auto"):
-        return "auto", tools
+        return "auto", "", tools
     if given == "none":
-        return "none", tools
-    if given != "required":
-        function = given.get("function") if isinstance(given, dict) else None
-        name = function.get("name") if isinstance(function, dict) else None
-        if not isinstance(name, str):
-            raise _invalid("tool_choice", "Send auto, none, required or {type: function, function: {name}}.")  # fmt: skip
-        tools = [tool for tool in tools if tool["name"] == name]
-    if not tools:
+        return "none", "", tools
+    if given == "required":
+        if not tools:
+            raise _invalid("tool_choice", "A tool is required, and there is none.")
+        return "required", "", tools
+    kind = given.get("type") if isinstance(given, dict) else None
+    inner = given.get(kind) if kind in ("function", "allowed_tools") else None
+    if kind == "allowed_tools" and isinstance(inner, dict) and isinstance(inner.get("tools"), list):
+        mode, entries = inner.get("mode"), inner["tools"]
+        names = [_named(entry.get("function")) for entry in entries if isinstance(entry, dict)]
+        if mode not in ("auto", "required") or not names:
+            raise _invalid("tool_choice", "Allowed tools have a mode, auto or required, and a list of at least one tool.")  # fmt: skip
+        return mode, "", [_among(name, tools) for name in dict.fromkeys(names)]
+    if not (name := _named(inner)):
+        raise _invalid("tool_choice", "Send auto, none, required, {type: function, function: {name}}, or allowed_tools.")  # fmt: skip
+    _among(name, tools)
+    return "required", name, tools
+
+
+def _named(function: Any) -> str:
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _among(name: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    found = next((tool for tool in tools if tool["name"] == name), None)
+    if found is None:
         raise _invalid("tool_choice", "It names a tool that is not among the tools.")
-    return "required", tools
+    return found
 
 
 def collections_read(values: Mapping[str, Any]) -> list[int] | None:
@@ -139,10 +188,11 @@ def schema_read(given: Mapping[str, Any] | None, field: str) -> Mapping[str, Any
     if kind != "json_schema" or not isinstance(schema, dict):
         raise _invalid(field, "Send text, json_object, or json_schema with a schema.")
     try:
-        output_of(schema)
-    except ConfigurationError as error:
-        raise _invalid(field, str(error)) from error
-    return schema
+        safe = schema_answer(schema)
+        output_of(safe)
+    except (SchemaRefused, ConfigurationError) as error:
+        raise _invalid(field, f"This cannot be used: {error}.") from error
+    return safe
 
 
 def _invalid(field: str, problem: str) -> Invalid:

@@ -20,6 +20,8 @@ from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 
 _CALL_ID = re.compile(r"call_g(\d{1,18})_(\d{1,18})")
 
+_FINISH = {"length": "length", "filter": "content_filter", "refusal": "content_filter"}
+
 ToolChoice = Literal["auto", "required", "none"]
 
 
@@ -253,9 +255,10 @@ def chunk(
 def chunks_last(answer: Answer, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Return what ends a stream: the calls, the reason, and the usage where it was asked for."""
     head = (answer.run_id, answer.created, answer.model)
+    none: dict[str, Any] = {"usage": None} if with_usage else {}
     for index, call in enumerate(answer.calls):
-        yield chunk(*head, {"tool_calls": [{"index": index, **call}]})
-    yield chunk(*head, {}, answer.finish_reason, groundwork=answer.extension())
+        yield chunk(*head, {"tool_calls": [{"index": index, **call}]}, **none)
+    yield chunk(*head, {}, answer.finish_reason, groundwork=answer.extension(), **none)
     if with_usage:
         yield {**chunk(*head, {}), "choices": [], "usage": answer.usage}
 
@@ -317,6 +320,7 @@ def answer_of(
     pending: Sequence[tuple[int, str, Mapping[str, Any]]],
     approvals: Sequence[str],
     usage: Mapping[str, Any],
+    stop: str,
 ) -> Answer:
     """Put together what a run has to say.
 
@@ -327,6 +331,7 @@ def answer_of(
         pending: client calls that wait: (decision id, name, arguments).
         approvals: names of calls that wait for approval here.
         usage: what this part of it used, in our words.
+        stop: why its last turn ended, in the loop's words.
     """
     cited, growing = answer_cite(text, passages), Growing()
     growing.more(told, passages)
@@ -339,7 +344,7 @@ def answer_of(
         }
         for decision, name, arguments in pending
     ]
-    reason = "tool_calls" if calls else "length" if run.limit_reached == "max_tokens" else "stop"
+    reason = "tool_calls" if calls else _FINISH.get(stop, "stop")
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
         finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),

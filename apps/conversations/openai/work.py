@@ -23,7 +23,7 @@ from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
-from runs.models import ACTIVE, Run
+from runs.models import ACTIVE, Run, RunStep
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
 from tenancy.models import Tenant
@@ -58,7 +58,8 @@ async def completion_work(ctx: JobContext, *, run_id: int) -> None:
     if prepared is None:
         return
     run, way, facts = prepared.run, prepared.answering, prepared.facts
-    options = {} if facts["temperature"] is None else {"temperature": facts["temperature"]}
+    given = {"temperature": facts["temperature"], "effort": facts.get("effort") or None}
+    options = {name: value for name, value in given.items() if value is not None}
     only = frozenset(prepared.collections)
     scope = own.Scope(prepared.tenant, None, run, ctx.in_db, prepared.guard, only)
     await answering_execute(
@@ -105,12 +106,22 @@ def _prepare(run_id: int) -> _Prepared | None:
     if version is None:
         way = _free(run, guard, provider, history, rows, native=native)
     else:
+        theirs = [_client_tool(tool) for tool in facts["tools"]]
+        taken = {tool.name for tool in theirs}
+        # Helpers reach what the assistant itself has: a name that the client gave to a tool of its own opens nothing.
+        helpers = helper_tools(
+            version,
+            lambda: way.toolset.filtered(lambda tool: not tool.external) if theirs else way.toolset,
+        )
         way = answering_of(
             version, run=run, model=run.model, provider=provider, guard=guard, history=history,
             collections=rows, native=native, loaded=tuple,
-            beside=helper_tools(version, lambda: way.toolset),
+            beside=[*theirs, *(helper for helper in helpers if helper.name not in taken)],
         )  # fmt: skip
         way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
+    if (first := facts.get("first_tool")) and not RunStep.objects.filter(run=run).exists():
+        # Its call goes to the client and ends this stretch of the run; the next one has all tools.
+        way = replace(way, toolset=way.toolset.filtered(lambda tool: tool.name == first))
     return _Prepared(run.tenant, run, way, guard, [row.pk for row in rows], facts)
 
 

@@ -37,18 +37,27 @@ def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         SchemaRefused: too large or too deep, not a JSON Schema, or it refers to another document.
     """
+    if schema.get("type", "object") != "object":
+        raise SchemaRefused(f"its schema is of type {ascii(schema['type'])[:80]}, not object")
+    safe = schema_answer({"type": "object", **schema})
+    names = [name for name in safe.get("properties", {}) if not _ARGUMENT.fullmatch(name)]
+    if names:
+        raise SchemaRefused(f"no provider takes the argument name {ascii(names[0])[:80]}")
+    return safe
+
+
+def schema_answer(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return such a copy of a schema that answers are to fit, of any type and with any names.
+
+    Raises:
+        SchemaRefused: too large or too deep, not a JSON Schema, or it refers to another document.
+    """
     depth_check(schema)
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > _MAX_CHARS:
         raise SchemaRefused(f"its schema has {size} characters, the limit is {_MAX_CHARS}")
     safe = _copied(schema)
-    safe.setdefault("type", "object")
-    if safe["type"] != "object":
-        raise SchemaRefused(f"its schema is of type {safe['type']!r}, not object")
     form_check(safe)
-    names = [name for name in safe.get("properties", {}) if not _ARGUMENT.fullmatch(name)]
-    if names:
-        raise SchemaRefused(f"no provider takes the argument name {ascii(names[0])[:80]}")
     return safe
 
 

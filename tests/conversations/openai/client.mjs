@@ -80,7 +80,7 @@ const checks = {
   },
   async "errors are errors"() {
     await assert.rejects(client.chat.completions.create({ model: "gpt-none", messages }), (error) => {
-      assert.ok(error instanceof OpenAI.BadRequestError);
+      assert.ok(error instanceof OpenAI.NotFoundError);
       return error.code === "model_not_found";
     });
     await assert.rejects(client.responses.create({ model: FAILING, input: "?" }), OpenAI.APIError);

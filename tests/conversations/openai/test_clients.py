@@ -17,6 +17,9 @@ from pydantic import BaseModel
 
 from apps.collections.models import Chunk
 from apps.collections.services import collection_create, document_upload
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.models import Assistant, AssistantVersion
+from apps.conversations.services import assistant_create, version_publish
 from jobs.models import ACTIVE, Job
 from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
@@ -24,7 +27,9 @@ from tenancy.services import api_key_create
 from tests.conversations.openai.site import (
     ASK,
     CLIENT_TOOL,
+    CUT,
     FAILING,
+    FILTERED,
     JSON,
     MODELS,
     PLAIN,
@@ -48,6 +53,10 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     generated_answers_are_cited_alike_at_every_door(site)
     clients_tool_is_handed_back_and_its_result_taken(site)
     parallel_calls_are_handed_back_together(site)
+    tools_of_both_sides_are_called_at_once(site)
+    named_tool_comes_first_and_then_all_are_there(site)
+    assistant_takes_the_clients_tools(site)
+    ends_are_told_as_they_were(site)
     events_are_told_to_who_wants_them(site)
     structured_answer_fits_its_schema(site)
     errors_are_errors(site)
@@ -79,6 +88,7 @@ def plain_and_streamed_say_the_same(site: Site) -> None:
     assert said.strip() == (whole.choices[0].message.content or "").strip()
     assert len(said.split()) == 12
     assert chunks[-1].usage is not None
+    assert not any(c.usage for c in chunks[:-1])
     assert chunks[-1].usage.total_tokens == 120
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
     assert not site.fake.log[-1].get("tools")
@@ -242,6 +252,93 @@ def parallel_calls_are_handed_back_together(site: Site) -> None:
     assert whole.choices[0].message.content == "It is sunny and wet."
 
 
+def both_sides(body: dict[str, Any]) -> str | list[dict[str, Any]]:
+    """Search here and ask the client for the weather in one turn, then say what came back."""
+    results = [m["content"] for m in body["messages"] if m["role"] == "tool"]
+    if not results:
+        return [
+            {"name": "search_documents", "arguments": {"query": "duty on lamps"}},
+            {"name": "weather", "arguments": {"query": "Graz"}},
+        ]
+    chunk = re.search(r"c\d+", results[0])
+    return f"Four percent [{chunk and chunk[0]}], and it is {results[1]}."
+
+
+def tools_of_both_sides_are_called_at_once(site: Site) -> None:
+    """In one turn: ours runs here, the client's is handed back alone, and the answer rests on both."""
+    site.fake.replies["fake-scripted"] = both_sides
+    own: Any = {"model": SCRIPTED, "extra_body": {"groundwork": {"collections": "all"}}}
+    # As clients write a tool that they say nothing about.
+    bare: Any = {"type": "function", "function": {"name": "weather"}}
+    first = site.client.chat.completions.create(**own, messages=ASK, tools=[bare])
+    (call,) = first.choices[0].message.tool_calls or []
+    assert call.type == "function"
+    assert call.function.name == "weather"
+    said: Any = first.choices[0].message.model_dump(exclude_none=True)
+    history = [*ASK, said, {"role": "tool", "tool_call_id": call.id, "content": "wet"}]
+    whole = site.client.chat.completions.create(**own, messages=history, tools=[bare])
+    assert whole.id == first.id, "the same run went on"
+    assert whole.choices[0].message.content == "Four percent [1], and it is wet."
+    (citation,) = (whole.model_extra or {})["groundwork"]["citations"]
+    assert citation["document_name"] == "lamps.txt"
+
+
+def named_tool_comes_first_and_then_all_are_there(site: Site) -> None:
+    site.fake.replies["fake-scripted"] = two_cities
+    other: Any = {"type": "function", "function": {"name": "clock", "strict": None, "parameters": {"type": "object", "properties": {}}}}  # fmt: skip
+    own: Any = {"model": SCRIPTED, "tools": [WEATHER, other], "extra_body": {"groundwork": {"collections": "all"}}}  # fmt: skip
+    named: Any = {"type": "function", "function": {"name": "weather"}}
+    first = site.client.chat.completions.create(**own, messages=ASK, tool_choice=named)
+    assert site.fake.log[-1]["tools"] == ["weather"], "neither another one nor ours"
+    said: Any = first.choices[0].message.model_dump(exclude_none=True)
+    results: list[Any] = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "wet"}
+        for call in said["tool_calls"]
+    ]
+    whole = site.client.chat.completions.create(**own, messages=[*ASK, said, *results])
+    assert whole.id == first.id
+    assert {"weather", "clock", "search_documents"} <= set(site.fake.log[-1]["tools"])
+    # A request that wants another call at once, or something else of the answer, begins anew.
+    parked = site.client.chat.completions.create(**own, messages=ASK).choices[0].message
+    said = parked.model_dump(exclude_none=True)
+    results = [{**r, "tool_call_id": c["id"]} for r, c in zip(results, said["tool_calls"], strict=True)]  # fmt: skip
+    anew = site.client.chat.completions.create(
+        **own, messages=[*ASK, said, *results], tool_choice="required"
+    )
+    assert anew.id != whole.id
+    assert anew.choices[0].message.content == "It is wet and wet."
+
+
+def assistant_takes_the_clients_tools(site: Site) -> None:
+    who: dict[str, Any] = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
+    with tenant_scope(site.cast.tenant.pk):
+        for name, mode in (("Clerk", "tools"), ("Planner", "planned")):
+            row = assistant_create(**who, name=name, spec=VersionSpec(mode=mode, model="extractive"))  # fmt: skip
+            version_publish(**who, assistant=row, number=1)
+        clerk = Assistant.objects.get(slug="clerk")
+        # Written past the check of models: this process does not know those of the running one.
+        AssistantVersion.objects.filter(assistant=clerk).update(model=SCRIPTED)
+    site.fake.replies["fake-scripted"] = both_sides
+    first = site.client.chat.completions.create(model="assistant/clerk", messages=ASK, tools=[WEATHER])  # fmt: skip
+    (call,) = first.choices[0].message.tool_calls or []
+    said: Any = first.choices[0].message.model_dump(exclude_none=True)
+    history = [*ASK, said, {"role": "tool", "tool_call_id": call.id, "content": "wet"}]
+    whole = site.client.chat.completions.create(
+        model="assistant/clerk", messages=history, tools=[WEATHER]
+    )
+    assert whole.choices[0].message.content == "Four percent [1], and it is wet."
+    with pytest.raises(openai.BadRequestError, match="takes no tools of yours"):
+        site.client.chat.completions.create(model="assistant/planner", messages=ASK, tools=[WEATHER])  # fmt: skip
+
+
+def ends_are_told_as_they_were(site: Site) -> None:
+    for model, reason in ((CUT, "length"), (FILTERED, "content_filter")):
+        whole = site.client.chat.completions.create(model=model, messages=ASK)
+        assert whole.choices[0].finish_reason == reason
+        stream = site.client.chat.completions.create(model=model, messages=ASK, stream=True)
+        assert [c.choices[0].finish_reason for c in stream if c.choices][-1] == reason
+
+
 def events_are_told_to_who_wants_them(site: Site) -> None:
     def told(**more: Any) -> list[str]:
         stream = site.client.chat.completions.create(
@@ -280,9 +377,10 @@ def structured_answer_fits_its_schema(site: Site) -> None:
 
 
 def errors_are_errors(site: Site) -> None:
-    with pytest.raises(openai.BadRequestError) as unknown:
+    with pytest.raises(openai.NotFoundError) as unknown:
         site.client.chat.completions.create(model="gpt-none", messages=ASK)
-    assert unknown.value.code == "model_not_found"
+    assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
+    assert unknown.value.type == "invalid_request_error"
     with pytest.raises(openai.BadRequestError, match=r"messages\[0\]"):
         site.client.chat.completions.create(model=PLAIN, messages=[{"role": "x", "content": "y"}])  # type: ignore[list-item, misc]
     with pytest.raises(openai.APIStatusError):

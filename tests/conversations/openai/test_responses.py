@@ -15,7 +15,9 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.conversations.openai.site import (
     CLIENT_TOOL,
+    CUT,
     FAILING,
+    FILTERED,
     JSON,
     PLAIN,
     QUESTION,
@@ -198,7 +200,7 @@ def other_key_learns_nothing(site: Site) -> None:
 
 def errors_are_errors(site: Site) -> None:
     create = site.client.responses.create
-    with pytest.raises(openai.BadRequestError) as unknown:
+    with pytest.raises(openai.NotFoundError) as unknown:
         create(model="gpt-none", input="?")
     assert unknown.value.code == "model_not_found"
     odd: list[tuple[dict[str, Any], str]] = [
@@ -209,6 +211,7 @@ def errors_are_errors(site: Site) -> None:
         ({"input": []}, "input: Send 1 to"),
         ({"input": "?", "tools": [{"type": "web_search", "name": "x"}]}, r"tools\[0\].type: "),
         ({"input": "?", "background": True}, "background"),
+        ({"input": "?", "tools": [{"type": "function", "name": "x", "parameters": {"properties": 5}}]}, r"tools\[0\].parameters"),
         ({"input": "?", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 5}}}}, "text.format"),
     ]  # fmt: skip
     for body, word in odd:
@@ -216,6 +219,9 @@ def errors_are_errors(site: Site) -> None:
             create(model=PLAIN, **body)
     with pytest.raises(openai.APIStatusError):
         create(model=FAILING, input="?")
+    for model, reason in ((CUT, "max_output_tokens"), (FILTERED, "content_filter")):
+        ended = create(model=model, input="?")
+        assert (ended.status, ended.incomplete_details.reason) == ("incomplete", reason)  # type: ignore[union-attr]
     last = list(create(model=FAILING, input="?", stream=True))[-1]
     assert last.type == "response.failed"
     assert last.response.error is not None

@@ -179,10 +179,32 @@ def tool(name):
     return {"type": "function", "function": {"name": name}}
 
 
-def test_named_tool_is_the_only_one_and_required():
+def test_named_tool_is_the_first_and_required():
     asked = read(tools=[tool("a"), tool("b")], tool_choice=tool("b"))
-    assert [t["name"] for t in asked.tools] == ["b"]
-    assert asked.tool_choice == "required"
+    assert (asked.tool_choice, asked.first_tool) == ("required", "b")
+    assert [t["name"] for t in asked.tools] == ["a", "b"], "those after it are there later"
+    allowed = {"mode": "auto", "tools": [tool("b")]}
+    asked = read(tools=[tool("a"), tool("b")], tool_choice={"type": "allowed_tools", "allowed_tools": allowed})  # fmt: skip
+    assert ([t["name"] for t in asked.tools], asked.tool_choice) == (["b"], "auto")
+
+
+def test_what_a_client_leaves_out_or_sends_as_null_is_taken():
+    bare = {"type": "function", "function": {"name": "look_up", "description": None, "parameters": None}}  # fmt: skip
+    asked = read(tools=[bare], tool_choice=None, stream=None, groundwork=None, reasoning_effort="low")  # fmt: skip
+    (told,) = asked.tools
+    assert told == {"name": "look_up", "description": "look up", "parameters": {"type": "object"}}
+    assert (asked.effort, asked.tool_choice) == ("low", "auto")
+    assert list(read(tools=None).tools) == []
+
+
+def test_clients_schemas_cannot_hold_up_the_thread_that_checks_values():
+    slow = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+    call = {"type": "function", "function": {"name": "x", "parameters": slow}}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": slow}}
+    asked = read(tools=[call], response_format=form)
+    for schema in (asked.tools[0]["parameters"], asked.schema):
+        assert "pattern" not in schema["properties"]["a"]
+        assert "Must match" in schema["properties"]["a"]["description"]
 
 
 def test_collections_are_the_workspaces_own_models_only_unless_named():
@@ -198,14 +220,24 @@ def test_collections_are_the_workspaces_own_models_only_unless_named():
         {"tools": [tool("a"), tool("a")]},
         {"tool_choice": tool("a")},
         {"tool_choice": 5},
+        {"tool_choice": "required"},
+        {"tools": [tool("a")], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [tool("b")]}}},
+        {"tools": [tool("a")], "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": [], "tools": 5}}},
+        {"tools": [tool("find_tools")]},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"type": "string"}}}]},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"properties": 5}}}]},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"$ref": "http://169.254.169.254/"}}}]},
         {"groundwork": {"collections": [True]}},
         {"groundwork": {"collections": "some"}},
         {"response_format": {"type": "yaml"}},
         {"response_format": {"type": "json_schema", "json_schema": {"schema": "x"}}},
         {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 5}}}},
     ],
-    ids=["twice", "missing", "choice", "bool", "word", "format", "wrapper", "schema"],
-)
+    ids=[
+        "twice", "missing", "choice", "no tool", "not allowed", "odd allowed", "ours", "no object", "no schema", "elsewhere",
+        "bool", "word", "format", "wrapper", "schema",
+    ],
+)  # fmt: skip
 def test_body_that_cannot_be_used_is_refused(body):
     with pytest.raises(Invalid):
         read(**body)

@@ -399,17 +399,18 @@ ChatCompletionObjectEnum: TypeAlias = "Literal['chat.completion']"
 class ChatCompletionShapeRequest(TypedDict):
     model: str
     messages: list[dict[str, Any]]
-    stream: NotRequired[bool]
+    stream: NotRequired[bool | None]
     """Answer with server-sent events, as OpenAI does."""
     stream_options: NotRequired[dict[str, Any] | None]
-    tools: NotRequired[list[ToolShapeRequest]]
+    tools: NotRequired[list[ToolShapeRequest] | None]
     tool_choice: NotRequired[Any]
     response_format: NotRequired[dict[str, Any] | None]
     max_tokens: NotRequired[int | None]
     max_completion_tokens: NotRequired[int | None]
     temperature: NotRequired[float | None]
+    reasoning_effort: NotRequired[str | None]
     n: NotRequired[int | None]
-    groundwork: NotRequired[ExtensionShapeRequest]
+    groundwork: NotRequired[ExtensionShapeRequest | None]
 
 
 @final
@@ -1799,8 +1800,8 @@ class FrontPointOutput(TypedDict):
 @final
 class FunctionShapeRequest(TypedDict):
     name: str
-    description: NotRequired[str]
-    parameters: NotRequired[dict[str, Any]]
+    description: NotRequired[str | None]
+    parameters: NotRequired[dict[str, Any] | None]
 
 
 @final
@@ -2890,18 +2891,19 @@ class ResponseShapeRequest(TypedDict):
     """Answer with server-sent events, as OpenAI does."""
     store: NotRequired[bool | None]
     """False: no later request can name this response. The run is kept as every run is."""
-    tools: NotRequired[list[FunctionToolShapeRequest]]
+    tools: NotRequired[list[FunctionToolShapeRequest] | None]
     tool_choice: NotRequired[Any]
     parallel_tool_calls: NotRequired[bool | None]
     text: NotRequired[dict[str, Any] | None]
     max_output_tokens: NotRequired[int | None]
     temperature: NotRequired[float | None]
     top_p: NotRequired[float | None]
+    reasoning: NotRequired[dict[str, Any] | None]
     metadata: NotRequired[dict[str, str] | None]
     background: NotRequired[Any]
     conversation: NotRequired[Any]
     prompt: NotRequired[Any]
-    groundwork: NotRequired[ExtensionShapeRequest]
+    groundwork: NotRequired[ExtensionShapeRequest | None]
 
 
 @final
