@@ -58,7 +58,15 @@ def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None
     # In OpenAI's form.
     run = Run(pk=5, created_at=datetime(2026, 1, 1, tzinfo=UTC))
     told = answer_of(
-        run, model="m", text=text, told="", passages=PASSAGES, pending=(), approvals=(), usage={}
+        run,
+        model="m",
+        text=text,
+        told="",
+        passages=PASSAGES,
+        pending=(),
+        approvals=(),
+        usage={},
+        stop="end",
     )
     assert {c["number"]: c["chunk"] for c in told.citations} == chunk_of
     assert told.text == live.text.lstrip("\n")
