@@ -18,6 +18,17 @@ urlpatterns = [
         name="experiment-judge-checks",
     ),
     path("arms/<int:pk>/failures", failure_api.FailuresView.as_view(), name="arms-failures"),
+    path(
+        "arms/<int:pk>/failures/groups",
+        failure_api.FailureGroupsView.as_view(),
+        name="arms-failure-groups",
+    ),
+    path(
+        "trials/<int:pk>/failure-tags",
+        failure_api.TrialTagsView.as_view(),
+        name="trials-failure-tags",
+    ),
+    path("failure-tags", failure_api.FailureTagsView.as_view(), name="failure-tags-list"),
     path("arms/<int:pk>/repeats", api.RepeatsView.as_view(), name="arms-repeats"),
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
     path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +13,12 @@ from rest_framework.response import Response
 from apps.evaluations import selectors
 from apps.evaluations.api import valid
 from apps.evaluations.failures import arm_failures
-from apps.evaluations.services.failures import failures_collect
+from apps.evaluations.services.failures import (
+    MAX_TAGS,
+    failure_tags_change,
+    failures_collect,
+    failures_group,
+)
 from web.drf.views import TenantAPIView
 
 _TAGS = ["evaluations"]
@@ -22,10 +28,12 @@ class FailingRowOutput(serializers.Serializer[Any]):
     """A row that fails."""
 
     row = serializers.IntegerField()
+    trial = serializers.IntegerField(help_text="Id of its first answer.")
     question = serializers.CharField()
     reason = serializers.CharField(help_text="What its lowest score says; empty where nothing does.")  # fmt: skip
-    value = serializers.FloatField()
-    tags = serializers.ListField(child=serializers.CharField())
+    value = serializers.FloatField(help_text="0 without an answer.")
+    tags = serializers.ListField(child=serializers.CharField(), help_text="The row's own, with its type and difficulty.")  # fmt: skip
+    own_tags = serializers.ListField(child=serializers.CharField(), help_text="Those that people gave its answers.")  # fmt: skip
 
 
 class TagFailuresOutput(serializers.Serializer[Any]):
@@ -34,7 +42,7 @@ class TagFailuresOutput(serializers.Serializer[Any]):
     tag = serializers.CharField()
     failing = serializers.IntegerField()
     rows = serializers.IntegerField()
-    lift = serializers.FloatField(help_text="Its rate of failure, divided by that of all rows.")
+    lift = serializers.FloatField(allow_null=True, help_text="Its rate of failure, divided by that of all rows; null of a tag that only people gave.")  # fmt: skip
 
 
 class FailureGroupOutput(serializers.Serializer[Any]):
@@ -50,8 +58,12 @@ class FailuresOutput(serializers.Serializer[Any]):
 
     scored = serializers.IntegerField()
     failing = serializers.IntegerField()
+    unanswered = serializers.IntegerField(help_text="Failing rows that have no answer and no score.")  # fmt: skip
     tags = TagFailuresOutput(many=True)
-    groups = FailureGroupOutput(many=True, help_text="The largest first.")
+    rows = FailingRowOutput(many=True, help_text="The worst first, at most 200; with `tag` those that have it.")  # fmt: skip
+    state = serializers.ChoiceField(choices=["none", "working", "failed", "ready"], help_text="Of the groups; a POST to `failures/groups` has them made.")  # fmt: skip
+    problem = serializers.CharField(help_text="Why no groups could be made; empty otherwise.")
+    groups = FailureGroupOutput(many=True, help_text="The largest first; none until they are ready.")  # fmt: skip
     alone = FailingRowOutput(many=True, help_text="Rows that are like no other.")
     left_out = serializers.IntegerField(help_text="Failing rows beyond the worst 200, in no group.")
 
@@ -72,16 +84,51 @@ class CollectedOutput(serializers.Serializer[Any]):
     row_count = serializers.IntegerField()
 
 
+class GroupingOutput(serializers.Serializer[Any]):
+    """A job that makes groups."""
+
+    arm = serializers.IntegerField(source="arm_id")
+    job = serializers.IntegerField(source="job_id", allow_null=True)
+
+
+class TagsInput(serializers.Serializer[Any]):
+    """Tags to give to an answer, and to take from it."""
+
+    add = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS)  # fmt: skip
+    remove = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS)  # fmt: skip
+
+
+class TagsOutput(serializers.Serializer[Any]):
+    """The tags of an answer."""
+
+    tags = serializers.ListField(child=serializers.CharField())
+
+
+class TagUseOutput(serializers.Serializer[Any]):
+    """A tag of the workspace."""
+
+    name = serializers.CharField()
+    answers = serializers.IntegerField(help_text="That have it.")
+
+
+class FailureTagsOutput(serializers.Serializer[Any]):
+    """The tags of the workspace."""
+
+    tags = TagUseOutput(many=True, help_text="The most used first, at most 200.")
+
+
 class FailuresView(TenantAPIView):
     """What an arm fails."""
 
     actions = {"GET": "evaluation.read", "POST": "dataset.write"}
 
-    @extend_schema(operation_id="arms_failures", tags=_TAGS, responses=FailuresOutput)
+    @extend_schema(operation_id="arms_failures", tags=_TAGS, parameters=[OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's.")], responses=FailuresOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return an arm's failing rows by tag, and in groups of rows that are alike."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
-        found = arm_failures(tenant=self.tenant, actor=self.actor, arm=arm)
+        found = arm_failures(actor=self.actor, arm=arm)
+        if tag := request.query_params.get("tag", ""):
+            found = replace(found, rows=found.chosen(tag=tag))
         return Response(FailuresOutput(found).data)
 
     @extend_schema(operation_id="arms_failures_collect", tags=_TAGS, request=CollectInput, responses={201: CollectedOutput})  # fmt: skip
@@ -91,3 +138,51 @@ class FailuresView(TenantAPIView):
         values = valid(CollectInput, request.data)
         made = failures_collect(tenant=self.tenant, actor=self.actor, arm=arm, **values)
         return Response(CollectedOutput(made).data, status=status.HTTP_201_CREATED)
+
+
+class FailureGroupsView(TenantAPIView):
+    """Groups of failing rows."""
+
+    actions = {"POST": "evaluation.write"}
+
+    @extend_schema(
+        operation_id="arms_failures_group",
+        tags=_TAGS,
+        request=None,
+        responses={202: GroupingOutput},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Have a job group an arm's failing rows as they are now; its vectors count to the budgets."""
+        arm = selectors.arm_get(actor=self.actor, pk=pk)
+        row = failures_group(tenant=self.tenant, actor=self.actor, arm=arm)
+        return Response(GroupingOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class TrialTagsView(TenantAPIView):
+    """People's tags of a failing answer."""
+
+    actions = {"POST": "evaluation.write"}
+
+    @extend_schema(
+        operation_id="trials_failure_tags", tags=_TAGS, request=TagsInput, responses=TagsOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Give tags to a failing answer and take others from it; undone by the opposite."""
+        trial = selectors.trial_get(actor=self.actor, pk=pk)
+        values = valid(TagsInput, request.data)
+        tags = failure_tags_change(tenant=self.tenant, actor=self.actor, trial=trial, **values)
+        return Response(TagsOutput({"tags": tags}).data)
+
+
+class FailureTagsView(TenantAPIView):
+    """The tags that people use."""
+
+    actions = {"GET": "evaluation.read"}
+
+    @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=FailureTagsOutput)
+    def get(self, request: Request) -> Response:
+        """Return the names that people of this workspace gave to failing answers."""
+        rows = [
+            {"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)
+        ]
+        return Response(FailureTagsOutput({"tags": rows}).data)

@@ -12,7 +12,13 @@ from apps.datasets.models import Split
 from apps.evaluations import selectors
 from apps.evaluations.comparison import PASS
 from apps.evaluations.failures import arm_failures
-from apps.evaluations.services.failures import failures_collect, failures_split
+from apps.evaluations.models import ExperimentState
+from apps.evaluations.services.failures import (
+    failure_tags_change,
+    failures_collect,
+    failures_group,
+    failures_split,
+)
 from basics.errors import DomainError, Invalid
 from web.requests import TenantRequest, allowed
 
@@ -22,16 +28,48 @@ _MOST_NAME = 120
 @require_GET
 @allowed("evaluation.read")
 def failures(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show which rows an arm fails, and what they have in common."""
+    """Show which rows an arm fails, and what they have in common; with a tag those that have it."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
+    found = arm_failures(actor=request.actor, arm=arm)
+    tag = request.GET.get("tag", "")
     context = {
         "arm": arm,
-        "found": arm_failures(tenant=request.tenant, actor=request.actor, arm=arm),
+        "found": found,
+        "tag": tag,
+        "tagged": found.chosen(tag=tag) if tag else (),
+        "names": selectors.failure_tag_list(actor=request.actor),
         "bar": PASS,
         "splits": Split.choices,
+        # While answers come in, groups would be out of date at once.
+        "is_settled": arm.experiment.state != ExperimentState.RUNNING,
         "can_write": request.actor.can("dataset.write"),
+        "can_tag": request.actor.can("evaluation.write"),
     }
     return render(request, "evaluations/failures.html", context)
+
+
+@require_POST
+@allowed("evaluation.write")
+def group(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Have the failing rows grouped; the page shows how far it is."""
+    arm = selectors.arm_get(actor=request.actor, pk=pk)
+    failures_group(tenant=request.tenant, actor=request.actor, arm=arm)
+    return redirect("evaluations:failures", tenant_slug, pk)
+
+
+@require_POST
+@allowed("evaluation.write")
+def tag(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Give an answer tags, or take some from it; answers htmx with its tags and a way back."""
+    trial = selectors.trial_get(actor=request.actor, pk=pk)
+    add, remove = request.POST.getlist("add"), request.POST.getlist("remove")
+    tags = failure_tags_change(
+        tenant=request.tenant, actor=request.actor, trial=trial, add=add, remove=remove
+    )
+    if not request.htmx:
+        return redirect("evaluations:failures", tenant_slug, trial.arm_id)
+    context = {"trial": trial.pk, "tags": tags, "added": add, "removed": remove, "can_tag": True}
+    return render(request, "evaluations/_failure_tags.html", context)
 
 
 @require_POST

@@ -1,32 +1,39 @@
 """Why rows fail: the failing rows of an arm by their tags, and in groups that are alike by their words.
 
-No model is asked: the platform's own embedder stands for the meaning of question and reason.
+No model is asked: the platform's own embedder stands for the meaning of question and reason. The groups are found by a job
+(``grouping``) and kept; here they are read.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from apps.collections.embedding import default_setting, embedder_of_setting
+from apps.collections.embedding import default_setting
 from apps.datasets.record import Record, from_values
 from apps.evaluations.comparison import PASS, overall_series
-from apps.evaluations.models import Arm, Score, ScoreAuthor, Trial
+from apps.evaluations.models import (
+    Arm,
+    FailureGroups,
+    FailureTag,
+    Score,
+    ScoreAuthor,
+    Trial,
+    TrialState,
+)
 from apps.evaluations.selectors import arm_scores
 from basics.errors import Missing
+from jobs.models import ACTIVE
 from tenancy.actors import Actor
-from tenancy.models import Tenant
 
 MOST_FAILING = 200
 """Rows that are looked at, the worst first."""
-_ALIKE = 0.5
-"""Cosine of two vectors from which their rows belong together."""
 _LEAST_GROUP = 2
 _TERMS = 4
 _MOST_TEXT = 600
@@ -38,17 +45,25 @@ class FailingRow:
     """A row that fails.
 
     Attributes:
-        value: its overall score, 0 to 1.
+        trial: id of its first answer.
+        value: its overall score, 0 to 1; 0 without an answer.
         reason: what the lowest of its scores says, or why there is no answer; "" where nothing does.
         tags: of the row, with its type and difficulty.
+        own_tags: those that people gave its answers.
     """
 
     row: int
+    trial: int
     question: str
     reason: str
     value: float
     tags: Sequence[str]
-    content: int
+    own_tags: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """Return what stands for its meaning."""
+        return f"{self.question}\n{self.reason}"[:_MOST_TEXT]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +72,18 @@ class TagFailures:
 
     Attributes:
         failing, rows: how many rows with it fail, of how many.
-        lift: its rate of failure divided by that of all rows.
+        lift: its rate of failure divided by that of all rows; None of a tag that only people gave, and only to rows that fail.
     """
 
     tag: str
     failing: int
     rows: int
-    lift: float
+    lift: float | None
 
     @property
-    def rate(self) -> float:
-        """Return the share of its rows that fail."""
-        return self.failing / self.rows
+    def is_own(self) -> bool:
+        """Tell whether people gave it, and no row came with it."""
+        return self.lift is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,70 +95,92 @@ class Group:
     rows: Sequence[FailingRow]
 
 
+GroupsState = Literal["none", "working", "failed", "ready"]
+
+
 @dataclass(frozen=True, slots=True)
 class Failures:
     """The failures of an arm.
 
     Attributes:
-        scored, failing: rows with a score, and those of them below ``PASS``.
-        tags: those that fail most often before what all rows do, first.
-        groups: the largest first.
-        alone: rows that are like no other.
-        left_out: failing rows beyond ``MOST_FAILING``, in no group.
+        scored: rows with a score, or without an answer. failing: those of them below ``PASS``.
+        unanswered: failing rows that have no answer and no score.
+        tags: people's first, then those that fail most often before what all rows do.
+        rows: the failing rows, the worst first.
+        state: of the groups: whether they were looked for in these rows. problem: why that failed.
+        groups: the largest first; none until they are ``ready``.
+        alone: rows that are like no other; none until then.
+        left_out: failing rows beyond ``MOST_FAILING``, in no list.
     """
 
     scored: int
     failing: int
+    unanswered: int
     tags: Sequence[TagFailures]
-    groups: Sequence[Group]
-    alone: Sequence[FailingRow]
+    rows: Sequence[FailingRow]
     left_out: int
+    state: GroupsState = "none"
+    problem: str = ""
+    groups: Sequence[Group] = ()
+    alone: Sequence[FailingRow] = ()
 
     def chosen(self, *, tag: str = "", group: int | None = None) -> list[FailingRow]:
         """Return the failing rows with a tag or of a group, all without either. Raises Missing for an unknown group."""
-        rows = [row for one in self.groups for row in one.rows] + list(self.alone)
+        rows = self.rows
         if group is not None:
             found = next((one for one in self.groups if one.number == group), None)
             if found is None:
                 raise Missing("group")
-            rows = list(found.rows)
-        return [row for row in rows if not tag or tag in row.tags]
+            rows = found.rows
+        return [row for row in rows if not tag or tag in row.tags or tag in row.own_tags]
 
 
-def arm_failures(*, tenant: Tenant, actor: Actor, arm: Arm) -> Failures:
-    """Return an arm's failing rows by tag and in groups.
-
-    Raises:
-        EmbeddingError: the embedder cannot be used now.
-    """
-    scores = overall_series(arm_scores(actor=actor, arm=arm))
+def arm_failures(*, actor: Actor, arm: Arm) -> Failures:
+    """Return an arm's failing rows by tag, and in groups where a job has found them."""
+    values, unanswered = _values(actor, arm)
     trials = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0)
-    contents = dict(trials.order_by("pk").values_list("row_ref", "content_id"))
-    value_of = dict(zip(scores.rows.tolist(), scores.values.tolist(), strict=True))
-    tags_of = {
+    given = {
         row: _tags(type_, difficulty, tags)
         for row, type_, difficulty, tags in trials.values_list(
             "row_ref", "content__data__type", "content__data__difficulty", "content__data__tags"
         )
     }
-    worst = sorted((value, row) for row, value in value_of.items() if value < PASS)
+    own = _own_tags(actor, arm)
+    worst = sorted((value, row) for row, value in values.items() if value < PASS)
     chosen = [row for _, row in worst[:MOST_FAILING]]
     reasons = _reasons(actor, arm, chosen)
-    questions = dict(trials.filter(row_ref__in=chosen).values_list("row_ref", "content__data__question"))  # fmt: skip
+    asked = {
+        row: (pk, question or "")
+        for row, pk, question in trials.filter(row_ref__in=chosen).values_list(
+            "row_ref", "pk", "content__data__question"
+        )
+    }
     rows = [
-        FailingRow(row, questions.get(row) or "", reasons.get(row, ""), value_of[row], tags_of.get(row, ()), contents[row])
+        FailingRow(row, *asked[row], reasons.get(row, ""), values[row], given[row], own.get(row, ()))
         for row in chosen
     ]  # fmt: skip
-    groups, alone = _grouped(tenant, rows)
-    failing = {row for _, row in worst}
+    state, problem, kept = _kept(actor, arm, rows)
+    groups = [one for one in kept if len(one) >= _LEAST_GROUP]
+    words = {row.row: set(_WORD.findall(row.text.lower())) for row in rows}
+    everywhere = Counter(word for each in words.values() for word in each)
     return Failures(
-        scored=len(value_of),
+        scored=len(values),
         failing=len(worst),
-        tags=_by_tag({row: tags_of.get(row, ()) for row in value_of}, failing),
-        groups=groups,
-        alone=alone,
+        unanswered=unanswered,
+        tags=_by_tag({row: given.get(row, ()) for row in values}, own, {row for _, row in worst}),
+        rows=rows,
         left_out=len(worst) - len(chosen),
+        state=state,
+        problem=problem,
+        groups=[Group(n, _terms(one, words, everywhere), one) for n, one in enumerate(groups, 1)],
+        alone=[one[0] for one in kept if len(one) < _LEAST_GROUP],
     )
+
+
+def row_fails(*, actor: Actor, trial: Trial) -> bool:
+    """Return whether the row of an answer fails in its arm."""
+    values, _ = _values(actor, trial.arm)
+    return values.get(trial.row_ref, PASS) < PASS
 
 
 def records_of(*, actor: Actor, arm: Arm, rows: Sequence[FailingRow]) -> list[Record]:
@@ -155,45 +192,36 @@ def records_of(*, actor: Actor, arm: Arm, rows: Sequence[FailingRow]) -> list[Re
     return [from_values(data[row.row]) for row in rows]
 
 
-def groups_of(vectors: NDArray[np.float32], *, alike: float = _ALIKE) -> list[list[int]]:
-    """Return groups of rows: again and again the row with most neighbours among those left, with these neighbours.
-
-    Args:
-        vectors: of length 1, one a row.
-        alike: least cosine of neighbours.
-
-    Returns:
-        Places of the rows, the most typical of each group first, the largest group first; every row once.
-    """
-    similar = vectors @ vectors.T
-    np.fill_diagonal(similar, 1.0)
-    near = similar >= alike
-    left = np.ones(len(vectors), dtype=bool)
-    found = []
-    while left.any():
-        # Neighbours weighted by how near they are: of rows with as many, the middle one.
-        weights = (similar * (near & left)).sum(axis=1) * left
-        middle = int(weights.argmax())
-        members = np.flatnonzero(near[middle] & left)
-        order = np.argsort(-similar[middle, members], kind="stable")
-        found.append([int(members[n]) for n in order])
-        left[members] = False
-    return sorted(found, key=lambda one: (-len(one), one[0]))
+def groups_key(rows: Sequence[FailingRow]) -> str:
+    """Return what groups of these rows depend on, as one hash."""
+    parts = [default_setting(), *([row.row, row.text] for row in rows)]
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
-def _grouped(tenant: Tenant, rows: Sequence[FailingRow]) -> tuple[list[Group], list[FailingRow]]:
-    if not rows:
-        return [], []
-    texts = [f"{row.question}\n{row.reason}"[:_MOST_TEXT] for row in rows]
-    vectors = embedder_of_setting(default_setting(), tenant=tenant).embed_documents(texts)
-    found = [[rows[at] for at in places] for places in groups_of(vectors)]
-    words = {row.row: set(_WORD.findall(text.lower())) for row, text in zip(rows, texts, strict=True)}  # fmt: skip
-    everywhere = Counter(word for own in words.values() for word in own)
-    groups = [one for one in found if len(one) >= _LEAST_GROUP]
-    return (
-        [Group(n, _terms(one, words, everywhere), one) for n, one in enumerate(groups, 1)],
-        [one[0] for one in found if len(one) < _LEAST_GROUP],
-    )
+def _values(actor: Actor, arm: Arm) -> tuple[dict[int, float], int]:
+    """Return each row's overall score, 0 for one that has no answer to score, and how many these are."""
+    scores = overall_series(arm_scores(actor=actor, arm=arm))
+    found = dict(zip(scores.rows.tolist(), scores.values.tolist(), strict=True))
+    failed = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0, state=TrialState.FAILED)
+    unanswered = [row for row in failed.values_list("row_ref", flat=True) if row not in found]
+    return {**found, **dict.fromkeys(unanswered, 0.0)}, len(unanswered)
+
+
+def _kept(
+    actor: Actor, arm: Arm, rows: Sequence[FailingRow]
+) -> tuple[GroupsState, str, list[list[FailingRow]]]:
+    """Return what is kept of groups of exactly these rows."""
+    kept = FailureGroups.objects.visible_to(actor).filter(arm=arm).select_related("job").first()
+    if kept is None:
+        return "none", "", []
+    if kept.job is not None and kept.job.status in ACTIVE:
+        return "working", "", []
+    if kept.problem:
+        return "failed", kept.problem, []
+    if kept.key != groups_key(rows):
+        return "none", "", []
+    by_row = {row.row: row for row in rows}
+    return "ready", "", [[by_row[row] for row in one] for one in kept.groups]
 
 
 def _terms(
@@ -205,18 +233,32 @@ def _terms(
     return sorted(weights, key=lambda word: (-weights[word], word))[:_TERMS]
 
 
-def _by_tag(tags_of: Mapping[int, Sequence[str]], failing: set[int]) -> list[TagFailures]:
+def _by_tag(
+    given: Mapping[int, Sequence[str]], own: Mapping[int, Sequence[str]], failing: set[int]
+) -> list[TagFailures]:
+    share = len(failing) / len(given) if given else 0.0
+    by_rule = {tag for tags in given.values() for tag in tags}
+    tags_of = {row: {*tags, *own.get(row, ())} for row, tags in given.items()}
     rows = Counter(tag for tags in tags_of.values() for tag in tags)
     fails = Counter(tag for row in failing for tag in tags_of[row])
-    share = len(failing) / len(tags_of) if tags_of else 0.0
     found = [
-        TagFailures(tag, fails[tag], rows[tag], fails[tag] / rows[tag] / share) for tag in fails
-    ]
-    return sorted(found, key=lambda one: (-one.lift, -one.failing, one.tag))
+        TagFailures(tag, fails[tag], rows[tag], fails[tag] / rows[tag] / share if tag in by_rule else None)
+        for tag in fails
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (-(one.lift or math.inf), -one.failing, one.tag))
 
 
 def _tags(type_: str | None, difficulty: str | None, tags: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(tag for tag in (type_, difficulty, *(tags or ())) if tag))
+
+
+def _own_tags(actor: Actor, arm: Arm) -> dict[int, list[str]]:
+    """Return per row the tags that people gave its answers, in order and each once."""
+    rows = FailureTag.objects.visible_to(actor).filter(trial__arm=arm).order_by("name")
+    found: dict[int, list[str]] = {}
+    for row, name in rows.values_list("trial__row_ref", "name").distinct():
+        found.setdefault(row, []).append(name)
+    return found
 
 
 def _reasons(actor: Actor, arm: Arm, rows: Sequence[int]) -> dict[int, str]:

@@ -16,6 +16,7 @@ from apps.evaluations.models import (
     Baseline,
     Experiment,
     ExperimentState,
+    FailureTag,
     KeptScores,
     Rubric,
     RubricVersion,
@@ -29,6 +30,8 @@ from apps.evaluations.scorers.retrieval import label_coverage
 from apps.evaluations.series import ArmScores, Series, unpack
 from basics.errors import Missing
 from tenancy.actors import Actor
+
+_MOST_TAGS = 200
 
 
 def experiment_list(*, actor: Actor) -> QuerySet[Experiment]:
@@ -79,6 +82,24 @@ def trial_list(*, actor: Actor, experiment: Experiment) -> QuerySet[Trial]:
         .prefetch_related("scores")
         .order_by("position", "arm__position", "repeat")
     )
+
+
+def trial_get(*, actor: Actor, pk: int) -> Trial:
+    """Return one trial with its arm and experiment. Raises Missing."""
+    actor.require("evaluation.read")
+    found: Trial | None = (
+        Trial.objects.visible_to(actor).select_related("arm__experiment").filter(pk=pk).first()
+    )
+    if found is None:
+        raise Missing("answer")
+    return found
+
+
+def failure_tag_list(*, actor: Actor) -> list[tuple[str, int]]:
+    """Return the names that people gave to failing answers, each with the number of these, the most used first."""
+    actor.require("evaluation.read")
+    rows = FailureTag.objects.visible_to(actor).values_list("name")
+    return list(rows.annotate(n=Count("pk")).order_by("-n", "name")[:_MOST_TAGS])
 
 
 def rubric_list(*, actor: Actor) -> QuerySet[Rubric]:

@@ -16,6 +16,7 @@ from apps.evaluations.actors import experiment_actor
 from apps.evaluations.answering import RUN_KIND, assistant_answer
 from apps.evaluations.asking import CachedAsk
 from apps.evaluations.checking import judge_check
+from apps.evaluations.grouping import failures_group
 from apps.evaluations.judging import is_lexical, scorers_make
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.outcomes import hit_passages, labels_map, outcome_of
@@ -48,7 +49,7 @@ from jobs.registry import job
 from runs.services import CompletionFailed, completion_run, run_abandon
 from tenancy.actors import Actor
 
-__all__ = ["judge_check", "sample_score", "trial_ended", "trial_run"]
+__all__ = ["failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
 
 _ASKS = "It asked for a person's approval, which an experiment does not wait for. Allow the tool, or leave it out."
 

@@ -41,7 +41,7 @@ from apps.datasets.models import (
 )
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
-from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Trial
+from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Score, Trial
 from apps.evaluations.services import sampling_rule_create
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
 from apps.tools.services import entry_set, grant_create, tool_limit_set, toolkit_set
@@ -286,8 +286,10 @@ def _annotated(cast: Cast) -> dict[str, int]:
     item = make_row(AnnotationItem, *given, trial=trial)
     assignment = make_row(Assignment, *given, item=item, user=cast.owner.user)
     version = item.queue.rubric_version
+    make_row(Score, *given, trial=trial, name="token_f1", value=0.1)
     return {
         "annotation-queues": item.queue_id,
+        "trials": trial.pk,
         "assignments": assignment.pk,
         "rubrics": version.rubric_id,
         "rubric-versions": version.pk,

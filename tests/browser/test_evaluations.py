@@ -14,7 +14,7 @@ from apps.evaluations import services
 from apps.evaluations.models import Experiment, Preference, Score, Trial
 from apps.evaluations.services import queue_create, rubric_seed, sampling_rule_create
 from tenancy.scope import tenant_scope
-from tests.browser.portal import Portal
+from tests.browser.portal import READY_MS, Portal
 from tests.browser.test_datasets import picture
 from tests.cast import Cast
 from tests.evaluations.support import make_compared
@@ -95,6 +95,28 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     portal.open(f"evaluations/live/{rule.pk}/")
     expect(page.get_by_text("Nothing scored yet")).to_be_visible()
     picture(portal, "live-rule")
+
+
+def test_failures_are_grouped_and_tagged(portal: Portal, cast: Cast) -> None:
+    page = portal.page
+    a, _ = make_compared(cast, rows=ROWS, name="Failing questions")
+    portal.open(f"evaluations/arms/{a.pk}/failures/")
+    expect(page.get_by_role("heading", name="alike").first).to_be_visible(timeout=READY_MS)
+    row = page.locator(".ftags").first
+    row.get_by_text("Tag", exact=True).click()
+    row.get_by_label("Add a tag").fill("Wrong chapter")
+    row.get_by_label("Add a tag").press("Enter")
+    expect(row.get_by_text("is set")).to_be_visible()
+    picture(portal, "failures")
+    row.get_by_role("button", name="Undo").click()
+    expect(row.get_by_text("is taken off")).to_be_visible()
+    row.get_by_role("button", name="Undo").click()
+    expect(row.locator(".chip")).to_have_text("wrong chapter")
+    page.reload()
+    page.get_by_role("link", name="wrong chapter").click()
+    shows(page, "Failing questions with the tag")
+    expect(page.locator("table.failing tbody tr")).to_have_count(1)
+    picture(portal, "failures-tag")
 
 
 def grade_like_the_judge(cast: Cast, queue: Any) -> None:

@@ -19,6 +19,7 @@ from apps.evaluations.models.experiment import (
     Trial,
     TrialState,
 )
+from apps.evaluations.models.failure import FailureGroups, FailureTag
 from apps.evaluations.models.live import LiveSample, LiveScore, SampleState, SamplingRule
 from apps.evaluations.models.rubric import Rubric, RubricVersion
 from apps.evaluations.models.score import JudgeCheck, Score, ScoreAuthor
@@ -34,6 +35,8 @@ __all__ = [
     "Baseline",
     "Experiment",
     "ExperimentState",
+    "FailureGroups",
+    "FailureTag",
     "JudgeCheck",
     "KeptScores",
     "LiveSample",

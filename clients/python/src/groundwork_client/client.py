@@ -78,13 +78,18 @@ class Groundwork(Transport):
         with (A). score: The score that decides; left out, the weighted mean."""
         return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "score": score}))
 
-    def arms_failures(self, id: int) -> models.FailuresOutput:
-        """Return an arm's failing rows by tag, and in groups of rows that are alike."""
-        return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures"))
+    def arms_failures(self, id: int, *, tag: str | None = None) -> models.FailuresOutput:
+        """Return an arm's failing rows by tag, and in groups of rows that are alike. tag: Only rows with this tag,
+        their own or people's."""
+        return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures", query={"tag": tag}))
 
     def arms_failures_collect(self, id: int, body: models.CollectInputRequest, *, idempotency_key: str | None = None) -> models.CollectedOutput:
         """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
         return cast("models.CollectedOutput", self._call("POST", f"/api/v1/arms/{id}/failures", body=body, idempotency_key=idempotency_key))
+
+    def arms_failures_group(self, id: int, *, idempotency_key: str | None = None) -> models.GroupingOutput:
+        """Have a job group an arm's failing rows as they are now; its vectors count to the budgets."""
+        return cast("models.GroupingOutput", self._call("POST", f"/api/v1/arms/{id}/failures/groups", idempotency_key=idempotency_key))
 
     def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
@@ -897,6 +902,10 @@ class Groundwork(Transport):
         """Go through all rows of ``experiment_trials_list``, page by page."""
         return self._every(lambda cursor: self.experiment_trials_list(id, page_size=page_size, cursor=cursor))
 
+    def failure_tags_list(self) -> models.FailureTagsOutput:
+        """Return the names that people of this workspace gave to failing answers."""
+        return cast("models.FailureTagsOutput", self._call("GET", "/api/v1/failure-tags"))
+
     def feedback_list(self, *, cursor: str | None = None, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> models.PaginatedFeedbackList:
         """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read
         its audit log. cursor: The pagination cursor value. page_size: Number of results to return per page.
@@ -1316,6 +1325,10 @@ class Groundwork(Transport):
         system: What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.
         * `native` - native * `langchain` - langchain. use_langchain: true is the same as system=langchain."""
         return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body, idempotency_key=idempotency_key))
+
+    def trials_failure_tags(self, id: int, body: models.TagsInputRequest | None = None, *, idempotency_key: str | None = None) -> models.TagsOutput:
+        """Give tags to a failing answer and take others from it; undone by the opposite."""
+        return cast("models.TagsOutput", self._call("POST", f"/api/v1/trials/{id}/failure-tags", body=body or {}, idempotency_key=idempotency_key))
 
     def usage_read(self, *, since: str | None = None, until: str | None = None) -> models.UsageFigures:
         """Show calls, failures, times, tokens and money by tool, member, model and day: one's own, or everybody's.

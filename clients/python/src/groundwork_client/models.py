@@ -1550,11 +1550,17 @@ class ExtensionShapeRequest(TypedDict):
 class FailingRowOutput(TypedDict):
     """A row that fails."""
     row: int
+    trial: int
+    """Id of its first answer."""
     question: str
     reason: str
     """What its lowest score says; empty where nothing does."""
     value: float
+    """0 without an answer."""
     tags: list[str]
+    """The row's own, with its type and difficulty."""
+    own_tags: list[str]
+    """Those that people gave its answers."""
 
 
 @final
@@ -1566,17 +1572,35 @@ class FailureGroupOutput(TypedDict):
 
 
 @final
+class FailureTagsOutput(TypedDict):
+    """The tags of the workspace."""
+    tags: list[TagUseOutput]
+    """The most used first, at most 200."""
+
+
+@final
 class FailuresOutput(TypedDict):
     """The failures of an arm."""
     scored: int
     failing: int
+    unanswered: int
+    """Failing rows that have no answer and no score."""
     tags: list[TagFailuresOutput]
+    rows: list[FailingRowOutput]
+    """The worst first, at most 200; with `tag` those that have it."""
+    state: FailuresOutputStateEnum
+    """Of the groups; a POST to `failures/groups` has them made.  * `none` - none * `working` - working * `failed` -
+    failed * `ready` - ready"""
+    problem: str
+    """Why no groups could be made; empty otherwise."""
     groups: list[FailureGroupOutput]
-    """The largest first."""
+    """The largest first; none until they are ready."""
     alone: list[FailingRowOutput]
     """Rows that are like no other."""
     left_out: int
     """Failing rows beyond the worst 200, in no group."""
+
+FailuresOutputStateEnum: TypeAlias = "Literal['none', 'working', 'failed', 'ready']"
 
 
 @final
@@ -1924,6 +1948,13 @@ class GraderOutput(TypedDict):
     gold_right: int
     """Levels of known answers that are right."""
     gold_total: int
+
+
+@final
+class GroupingOutput(TypedDict):
+    """A job that makes groups."""
+    arm: int
+    job: int | None
 
 
 @final
@@ -3365,8 +3396,29 @@ class TagFailuresOutput(TypedDict):
     tag: str
     failing: int
     rows: int
-    lift: float
-    """Its rate of failure, divided by that of all rows."""
+    lift: float | None
+    """Its rate of failure, divided by that of all rows; null of a tag that only people gave."""
+
+
+@final
+class TagUseOutput(TypedDict):
+    """A tag of the workspace."""
+    name: str
+    answers: int
+    """That have it."""
+
+
+@final
+class TagsInputRequest(TypedDict):
+    """Tags to give to an answer, and to take from it."""
+    add: NotRequired[list[str]]
+    remove: NotRequired[list[str]]
+
+
+@final
+class TagsOutput(TypedDict):
+    """The tags of an answer."""
+    tags: list[str]
 
 
 @final
