@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from apps.evaluations.comparison import Criterion, label
 from apps.evaluations.dominance import FrontPoint
+from apps.evaluations.words import money_told
 
 _ROW, _TOP = 32, 22
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -134,20 +135,21 @@ class Front:
 
 
 def front_chart(points: Sequence[FrontPoint]) -> Front | None:
-    """Return the chart of the arms whose quality and cost are known; None with fewer than two."""
+    """Return the chart of the arms whose quality and cost are known; None with fewer than two, or where all cost nothing."""
     known = [
         (n, p, p.quality, p.cost_usd)
         for n, p in enumerate(points, 1)
         if p.quality is not None and p.cost_usd is not None
     ]
-    if len(known) < 2:
+    if len(known) < 2 or not any(cost for _, _, _, cost in known):
         return None
     low, high = min(q for _, _, q, _ in known), max(q for _, _, q, _ in known)
     step = next((s for s in _STEPS if (high - low) / s <= 4), 0.25)
     first = math.floor(low / step + 1e-9) * step
     last = max(math.ceil(high / step - 1e-9) * step, first + step)
     dearest = max(c for _, _, _, c in known)
-    most = dearest * 1.08 or 1.0
+    tick = _round_step(dearest / 4)
+    most = max(dearest * 1.08, tick * 4)
 
     def x(cost: float) -> float:
         return round(_FRONT_LEFT + (_FRONT_RIGHT - _FRONT_LEFT) * cost / most, 1)
@@ -162,26 +164,27 @@ def front_chart(points: Sequence[FrontPoint]) -> Front | None:
     front = sorted((x(c), y(q)) for _, p, q, c in known if p.is_on_front and not p.is_stopped)
     count = round((last - first) / step)
     return Front(
-        columns=[Mark(x(dearest * n / 4), dollars(dearest * n / 4)) for n in range(5 if dearest else 1)],
+        columns=[Mark(x(tick * n), money_told(tick * n)) for n in range(int(most / tick + 1e-9) + 1)],
         lines=[Mark(y(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)],
         spots=spots,
         line=" ".join(f"{a},{b}" for a, b in front) if len(front) > 1 else "",
     )  # fmt: skip
 
 
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2 and 5 by a power of ten that is no less."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
+
+
 def front_told(points: Sequence[FrontPoint]) -> str:
     """Return the chart in words, for who cannot see it."""
     best = [
-        f"{p.arm.name} with {p.quality:.2f} at {dollars(p.cost_usd)}"
+        f"{p.arm.name} with {p.quality:.2f} at {money_told(p.cost_usd)}"
         for p in points
         if p.is_on_front and p.quality is not None and p.cost_usd is not None
     ]
     return f"Quality by cost of an answer. No arm beats {'; '.join(best)}."
-
-
-def dollars(usd: float) -> str:
-    """Return a small amount of money with as many digits as it needs."""
-    return "$0" if not usd else f"${usd:.2g}" if usd < 1 else f"${usd:.2f}"
 
 
 def signed(value: float) -> str:

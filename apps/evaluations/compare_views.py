@@ -24,6 +24,7 @@ from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
 from apps.evaluations.services import baseline_set
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.turns import said_before
+from apps.evaluations.words import money_told
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
@@ -255,10 +256,10 @@ def _figures(found: Comparison) -> list[Figure]:
         before, after = found.cost
         change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
         figures.append(
-            _less("Cost per answer", before, after, _money(after), _money(before), change)
+            _less("Cost per answer", before, after, money_told(after), money_told(before), change)
         )
     if found.solved_cost is not None and any(found.solved_cost):
-        was, now = (None if x is None else _money(x) for x in found.solved_cost)
+        was, now = (None if x is None else money_told(x) for x in found.solved_cost)
         figures.append(
             Figure(
                 "Cost per solved question",
@@ -288,10 +289,6 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
 def _less(name: str, before: float, after: float, value: str, was: str, change: str) -> Figure:
     is_same = value == was
     return Figure(name, value, "" if is_same else change, f"from {was}", None if is_same else after < before, after > before)  # fmt: skip
-
-
-def _money(usd: float) -> str:
-    return f"{usd * 100:.2g} ct" if usd < 1 else f"${usd:.2f}"
 
 
 def _query(request: TenantRequest, **changes: Any) -> str:

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from apps.evaluations.comparison import OVERALL, PASS, Comparison, arms_compare
+from apps.evaluations.comparison import (
+    OVERALL,
+    PASS,
+    Comparison,
+    arms_compare,
+    overall_parts,
+    weighted_mean,
+)
 from apps.evaluations.models import Arm, Baseline, ExperimentState
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.selectors import arm_label_coverage, arm_scores, baseline_get
@@ -236,6 +243,10 @@ def _must_pass(found: Comparison, trusted: set[str], rows: Sequence[int]) -> Che
 def _noise(scores: ArmScores, name: str) -> float:
     """Return what the means of repeats vary by, twice their standard deviation; 0 for a single one."""
     means = scores.repeats.get(name, [])
+    if name == OVERALL:
+        parts = {n: scores.repeats.get(n, []) for n in overall_parts(scores.names)}
+        each = zip(*parts.values(), strict=False)
+        means = [weighted_mean(dict(zip(parts, one, strict=True))) for one in each]
     return _REPEATS * statistics.stdev(means) if len(means) > 1 else 0.0
 
 

@@ -28,6 +28,7 @@ from apps.evaluations.models import (
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.scorers.retrieval import label_coverage
 from apps.evaluations.series import ArmScores, Series, unpack
+from apps.evaluations.words import money_told, time_told
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -132,6 +133,13 @@ def baseline_get(*, actor: Actor, dataset_id: int, name: str = "main") -> Baseli
     return found
 
 
+def baseline_list(*, actor: Actor, dataset_id: int, most: int = 20) -> list[Baseline]:
+    """Return a dataset's baselines, newest first; of each name the first is the one that counts."""
+    actor.require("evaluation.read")
+    rows = Baseline.objects.visible_to(actor).filter(dataset_id=dataset_id)
+    return list(rows.select_related("arm__experiment", "created_by").order_by("-pk")[:most])
+
+
 def arm_scores(*, actor: Actor, arm: Arm) -> ArmScores:
     """Return an arm's scores by rules and judges: as they were kept when its experiment completed, else counted now."""
     actor.require("evaluation.read")
@@ -217,6 +225,16 @@ class ArmSummary:
     failed: int
     latency: float | None
     cost: Decimal | None
+
+    @property
+    def time_told(self) -> str:
+        """Return the mean time in words, "" where it is not known."""
+        return "" if self.latency is None else time_told(self.latency)
+
+    @property
+    def cost_told(self) -> str:
+        """Return the mean cost in words, "" where it is not known."""
+        return "" if self.cost is None else money_told(float(self.cost))
 
 
 def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:

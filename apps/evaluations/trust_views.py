@@ -15,6 +15,7 @@ from apps.evaluations.calibration_charts import agreement_chart, agreement_told,
 from apps.evaluations.comparison import label
 from apps.evaluations.rubric_diff import rubric_diff
 from apps.evaluations.trust import BAR, LEAST, agreement_list
+from apps.evaluations.words import author_told
 from basics.errors import DomainError, Missing
 from web.requests import TenantRequest, allowed
 
@@ -42,7 +43,7 @@ def trust(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     opened = next((one for one in shown if one.name == score), shown[0] if shown else None)
     context |= {
         "version": version,
-        "judges": judges,
+        "judges": [(one, author_told(one)) for one in judges],
         "judge": judge,
         "found": [(label(one.name), one, one.is_trusted(), one.told()) for one in shown],
         "chart": agreement_chart(shown, BAR),

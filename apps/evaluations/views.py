@@ -23,6 +23,7 @@ from apps.evaluations.judging import judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.targets import target_read, target_told
+from apps.evaluations.words import author_told
 from basics.errors import DomainError, Invalid, Missing
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
@@ -87,6 +88,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     row: Any = selectors.experiment_get(actor=request.actor, pk=pk)
     arms = selectors.arms_summary(actor=request.actor, experiment=row)
     points = front_of(arms)
+    pairs = pairs_summary(actor=request.actor, experiment=row)
     names = [label(name) for name, _ in arms[0].scores] if arms else []
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
     context = {
@@ -100,8 +102,12 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         "is_repeated": row.repeats > 1 or row.judge_repeats > 1,
         "names": names,
         "judged": selectors.judge_use(actor=request.actor, experiment=row),
-        "pairs": pairs_summary(actor=request.actor, experiment=row),
-        "checks": check_list(actor=request.actor, experiment=row),
+        "pairs": pairs,
+        "pair_judges": [author_told(one) for one in pairs.authors] if pairs else [],
+        "checks": [
+            (one, author_told(one.author))
+            for one in check_list(actor=request.actor, experiment=row)
+        ],
         "kin": judges_of_kin(row.scorers, [arm.arm for arm in arms]),
         "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],
         "baseline": selectors.baseline_get(actor=request.actor, dataset_id=row.dataset_id),

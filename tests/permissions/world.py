@@ -150,6 +150,8 @@ class Side:
                     "description": "Does something.",
                     "parameters": {"type": "object"},
                 }
+            if model._meta.label == "datasets.RowContent":
+                given["data"] = {"question": "Why?", "answer": "So."}
             if model._meta.label == "tools.ToolGrant":
                 given["target"] = "some_tool"
             for field in model._meta.concrete_fields:

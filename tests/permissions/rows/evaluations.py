@@ -57,6 +57,8 @@ PORTAL: tuple[Row, ...] = (
     Row("evaluations:trial-tags", "POST", "evaluation.write", {"pk": "evaluations.Trial"}, data=send(remove="odd"), ok=302, also=("evaluation.read",)),
     Row("evaluations:failures-collect", "POST", "dataset.write", ARM, ok=302, also=("evaluation.read",)),
     Row("evaluations:repeats", "GET", "evaluation.read", ARM),
+    Row("evaluations:gate", "GET", "evaluation.read", ARM),
+    Row("evaluations:trial", "GET", "evaluation.read", {"pk": "evaluations.Trial"}),
     Row("evaluations:compare", action="evaluation.read"),
     Row("evaluations:promote", "POST", "evaluation.write", data=send(arm=pk_of("evaluations.Arm")), ok=302, body_ids=404),
     Row("evaluations:queues", action="evaluation.read"),

@@ -1,0 +1,90 @@
+"""The page of one answer, and the page of the gate: what they say, and to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.evaluations.models import Score, Trial
+from apps.evaluations.services import baseline_set
+from apps.evaluations.words import author_told, money_told, time_told
+from tenancy.scope import tenant_scope
+from tests.evaluations.support import make_compared
+
+pytestmark = pytest.mark.django_db
+
+
+def read(cast, role, path, *, slug=""):
+    client = Client()
+    client.force_login(cast.user(role))
+    return client.get(f"/t/{slug or cast.tenant.slug}/evaluations/{path}")
+
+
+def test_figures_and_authors_in_words():
+    assert [money_told(x) for x in (0, 1e-6, 0.0156, 0.5, 12.5)] == [
+        "$0", "< 0.01 ct", "1.6 ct", "50 ct", "$12.50",
+    ]  # fmt: skip
+    assert [time_told(x) for x in (41.6, 6_324)] == ["42 ms", "6.3 s"]
+    assert author_told("judge:six@1:openai/gpt") == "openai/gpt, six, version 1"
+    assert author_told("lexical:context_recall@1") == "Word count, context recall, version 1"
+    assert author_told("token_f1@2") == "Rule, token f1, version 2"
+    assert author_told("jury:judge:six@1:a/b+judge:six@1:c") == "Jury: a/b, six, version 1; c, six, version 1"  # fmt: skip
+    assert author_told("person:7#2", {7: "ana@example.org"}) == "ana@example.org"
+
+
+def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_person(cast):
+    arm = make_compared(cast, rows=3)[1]
+    claim = {
+        "claim": "Steel pays <b>50</b>.", "verdict": "supported", "quote": "50 percent", "chunk": 1,
+        "document": "notice.pdf", "start": 1200, "end": 1210,
+    }  # fmt: skip
+    given: list[dict[str, Any]] = [
+        {"name": "faithfulness", "value": 0.5, "author": "judge:faithfulness@1:m", "author_kind": "judge",
+         "details": {"claims": [claim, {**claim, "verdict": "unverified", "start": None, "quote": "never said"}]}},
+        {"name": "context_recall", "value": None, "author": "judge:context_recall@1:m", "author_kind": "judge",
+         "reason": "It answered prose."},
+        {"name": "clarity", "value": 1.0, "author": "person:1", "author_kind": "person", "reason": "by hand"},
+    ]  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        trial = Trial.objects.filter(arm=arm).order_by("pk")[0]
+        for one in given:
+            Score.objects.create(tenant=cast.tenant, trial=trial, **one)
+    text = read(cast, "viewer", f"trials/{trial.pk}/").content.decode()
+    assert "Steel pays &lt;b&gt;50&lt;/b&gt;." in text
+    assert "notice.pdf, characters 1,200 to 1,210" in text
+    assert text.count("Quote not found") == 1
+    assert "unscored" in text
+    assert "It answered prose." in text
+    assert "by hand" not in text
+    assert read(cast, "viewer", f"trials/{10**9}/").status_code == 404
+    other = read(cast, "outsider", f"trials/{trial.pk}/", slug=cast.other_tenant.slug)
+    assert other.status_code == 404
+
+
+def test_the_gate_says_what_it_decides_and_how_a_build_server_asks(cast):
+    a, b = make_compared(cast, rows=24)
+    path = f"arms/{a.pk}/gate/"
+    page = read(cast, "viewer", path)
+    assert "A baseline comes first" in page.content.decode()
+    with tenant_scope(cast.tenant.pk):
+        baseline_set(tenant=cast.tenant, actor=cast.actor("member"), arm=b, note="Second release")
+    page = read(cast, "viewer", path)
+    text = page.content.decode()
+    assert "May be released" in text  # judges alone have scored, and people agree with none of them
+    assert text.count("Advisory</span>") == len(page.context["checks"])
+    assert "Second release" in text
+    assert "Make baseline" not in text
+    assert "Make baseline" in read(cast, "member", path).content.decode()
+    command = read(cast, "viewer", f"{path}?tolerance=0.05&most_failed_rows=3").context["command"]
+    assert command == (
+        f"manage.py eval_gate --tenant {cast.tenant.slug} --experiment {a.experiment_id} --arm 0 "
+        "--tolerance 0.05 --most-failed-rows 3 --junit gate.xml"
+    )
+    for wrong in ("tolerance=x", "baseline=none", "bar=2"):
+        refused = read(cast, "viewer", f"{path}?{wrong}")
+        assert refused.status_code == 422
+        assert "command" not in refused.context
+    other = read(cast, "outsider", path, slug=cast.other_tenant.slug)
+    assert other.status_code == 404
