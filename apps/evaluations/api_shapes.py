@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.evaluations.models import Arm, Experiment, Score, Trial
+from apps.evaluations.selectors import state_told
 from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_JUDGE_REPEATS, MAX_REPEATS
 from apps.evaluations.trust import BAR
 
@@ -82,12 +83,17 @@ class ExperimentOutput(serializers.ModelSerializer[Experiment]):
     arms = ArmOutput(many=True)
     trial_total = serializers.IntegerField()
     ended_total = serializers.IntegerField()
-    failed_total = serializers.IntegerField()
+    failed_total = serializers.IntegerField(help_text="Answers without a score.")
+    state_text = serializers.SerializerMethodField(help_text="The state in words, with how many answers of a completed one failed.")  # fmt: skip
+
+    def get_state_text(self, experiment: Experiment) -> str:
+        """Return the state in words."""
+        return state_told(experiment)[0]
 
     class Meta:
         model = Experiment
         fields = (
-            "id", "name", "dataset", "version", "split", "state", "reason", "repeats", "judge_repeats",
+            "id", "name", "dataset", "version", "split", "state", "state_text", "reason", "repeats", "judge_repeats",
             "stops_dominated", "concurrency", "budget_usd", "spent_usd", "scorers", "corpus", "arms", "trial_total", "ended_total", "failed_total", "created_at", "finished_at",
         )  # fmt: skip
 

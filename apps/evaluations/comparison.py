@@ -256,9 +256,17 @@ def verdict(found: Comparison) -> tuple[str, str]:
     return head, " ".join(told)
 
 
+_WRITTEN = {"f1": "F1", "mrr": "MRR", "map": "MAP", "ndcg": "nDCG", "json": "JSON", "ast": "AST"}
+
+
 def label(name: str) -> str:
-    """Return a score's name for people."""
-    return name.replace("_", " ").capitalize() if name.islower() else name
+    """Return a score's name for people, abbreviations as the field writes them."""
+    if not name.islower():
+        return name
+    head, at, k = name.replace("rouge_l", "ROUGE-L").partition("@")
+    words = [_WRITTEN.get(word, word) for word in head.split("_")]
+    first = words[0].capitalize() if words[0].islower() else words[0]
+    return " ".join([first, *words[1:]]) + at + k
 
 
 def _moves(criterion: Criterion) -> str:

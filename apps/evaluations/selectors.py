@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import cast
+from typing import Any, cast
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
@@ -55,6 +55,21 @@ def experiment_get(*, actor: Actor, pk: int) -> Experiment:
     if found is None:
         raise Missing("experiment")
     return found
+
+
+def state_told(experiment: Experiment) -> tuple[str, str]:
+    """Return an experiment's state in words, and how it went: ``running``, ``paused``, ``stopped``, or of a completed one ``ok``, ``some`` failed, ``all`` failed.
+
+    Args:
+        experiment: with its counts, as ``experiment_list`` returns it.
+    """
+    counts: Any = experiment
+    text, failed, total = experiment.get_state_display(), counts.failed_total, counts.trial_total
+    if experiment.state != ExperimentState.COMPLETED:
+        return text, experiment.state
+    if not failed:
+        return text, "ok"
+    return f"{text}, {failed:,} of {total:,} failed", "all" if failed == total else "some"
 
 
 def arm_list(*, actor: Actor) -> QuerySet[Arm]:
@@ -217,12 +232,14 @@ class ArmSummary:
 
     Attributes:
         scores: every score of the experiment with this arm's mean.
+        failed: answers without a score, of ``total``.
         latency: mean, in milliseconds. cost: mean, in USD.
     """
 
     arm: Arm
     scores: Sequence[tuple[str, float | None]]
     failed: int
+    total: int
     latency: float | None
     cost: Decimal | None
 
@@ -236,6 +253,11 @@ class ArmSummary:
         """Return the mean cost in words, "" where it is not known."""
         return "" if self.cost is None else money_told(float(self.cost))
 
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether none of its answers came."""
+        return 0 < self.total == self.failed
+
 
 def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
     """Return an experiment's arms with their means, in three queries."""
@@ -247,9 +269,10 @@ def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
         means.setdefault(arm, {})[name] = value
     trials = Trial.objects.visible_to(actor).filter(experiment=experiment).values_list("arm_id")
     figures = {
-        arm: (failed, latency, cost)
-        for arm, failed, latency, cost in trials.annotate(
+        arm: (failed, total, latency, cost)
+        for arm, failed, total, latency, cost in trials.annotate(
             failed=Count("pk", filter=Q(state=TrialState.FAILED)),
+            total=Count("pk"),
             latency=Avg("latency_ms"),
             cost=Avg("cost_usd"),
         )
@@ -259,7 +282,7 @@ def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
         ArmSummary(
             arm,
             [(name, means.get(arm.pk, {}).get(name)) for name in names],
-            *figures.get(arm.pk, (0, None, None)),
+            *figures.get(arm.pk, (0, 0, None, None)),
         )
         for arm in experiment.arms.order_by("position")
     ]

@@ -42,8 +42,10 @@ _ACTS = {
 def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List experiments, newest first."""
     pages = Paginator(selectors.experiment_list(actor=request.actor), PAGE)
+    page: Any = pages.get_page(request.GET.get("page"))
     context = {
-        "page_obj": pages.get_page(request.GET.get("page")),
+        "page_obj": page,
+        "rows": [(row, *selectors.state_told(row)) for row in page],
         "can_write": request.actor.can("evaluation.write"),
         "has_dataset": dataset_list(actor=request.actor).exists(),
         "tab": "experiments",
@@ -93,6 +95,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
     context = {
         "experiment": row,
+        "state": selectors.state_told(row),
         "arms": [
             (arm, target_told(target_read(arm.arm.target)), point)
             for arm, point in zip(arms, points, strict=True)

@@ -111,7 +111,7 @@ def test_failures_are_grouped_and_tagged(portal: Portal, cast: Cast) -> None:
     row.get_by_role("button", name="Undo").click()
     expect(row.get_by_text("is taken off")).to_be_visible()
     row.get_by_role("button", name="Undo").click()
-    expect(row.locator(".chip")).to_have_text("wrong chapter")
+    expect(row.locator(".chip.acc")).to_have_text("wrong chapter")
     page.reload()
     page.get_by_role("link", name="wrong chapter").click()
     shows(page, "Failing questions with the tag")

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.datasets.record import Record
-from apps.evaluations.models import Baseline, Experiment
+from apps.evaluations.comparison import label
+from apps.evaluations.models import Baseline, Experiment, Trial
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_compared, make_version
 
@@ -106,3 +107,34 @@ def test_an_experiment_is_started_by_its_form(cast):
     assert client.post(act, {"do": "pause"}).status_code == 302
     assert "Go on" in client.get(at(cast, f"{row.pk}/")).content.decode()
     assert client.post(act, {"do": "drop"}).status_code == 400
+
+
+def test_a_completed_experiment_says_what_failed(cast):
+    a, _ = make_compared(cast, rows=4)
+    client = client_of(cast, "viewer")
+    detail = at(cast, f"{a.experiment_id}/")
+    assert "All failed" not in client.get(detail).content.decode()
+    one, every = {"arm": a}, {"experiment_id": a.experiment_id}
+    for which, told, icon in ((one, "4 of 8", "triangle-alert"), (every, "8 of 8", "circle-x")):
+        with tenant_scope(cast.tenant.pk):
+            Trial.objects.filter(**which).update(state="failed")
+        for page in (at(cast), detail):
+            text = client.get(page).content.decode()
+            chip = text.partition(f"Completed, {told} failed")[0].rpartition('<span class="chip')[2]
+            assert f"#i-{icon}" in chip
+            assert " ok" not in chip
+    assert "All failed" in text
+    said = {"X-Tenant": cast.tenant.slug}
+    read = client.get(f"/api/v1/experiments/{a.experiment_id}", headers=said).json()
+    assert (read["state"], read["state_text"]) == ("completed", "Completed, 8 of 8 failed")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("token_f1", "Token F1"), ("rouge_l", "ROUGE-L"), ("ndcg@10", "nDCG@10"), ("clarity", "Clarity"),
+        ("recall@5", "Recall@5"), ("My own", "My own"),
+    ],
+)  # fmt: skip
+def test_scores_are_written_as_the_field_writes_them(name, told):
+    assert label(name) == told

@@ -1513,6 +1513,8 @@ class ExperimentOutput(TypedDict):
     split: NotRequired[str]
     """Empty: all rows."""
     state: NotRequired[ExperimentOutputStateEnum]
+    state_text: str
+    """The state in words, with how many answers of a completed one failed."""
     reason: NotRequired[str]
     """Why it waits or was stopped."""
     repeats: NotRequired[int]
@@ -1533,6 +1535,7 @@ class ExperimentOutput(TypedDict):
     trial_total: int
     ended_total: int
     failed_total: int
+    """Answers without a score."""
     created_at: str
     finished_at: NotRequired[str | None]
 
