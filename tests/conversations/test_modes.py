@@ -16,8 +16,10 @@ from apps.conversations import selectors, services
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Message, Turn
 from apps.conversations.traces import trace_get
+from apps.tools.services.replay import recorded_run_replay
 from basics.errors import Missing
 from runs.models import RunStatus, ToolCall
+from runs.services import Replay
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, fresh
@@ -77,6 +79,11 @@ def message_of(cast: Cast, turn: Turn) -> Message:
         return Message.objects.get(turn=turn, author="assistant")
 
 
+def replayed(cast: Cast, run_pk: int) -> Replay:
+    with tenant_scope(cast.tenant.pk):
+        return recorded_run_replay(tenant=cast.tenant, actor=cast.actor("member"), pk=run_pk)[1]
+
+
 def call_names(cast: Cast, turn: Turn) -> list[str]:
     with tenant_scope(cast.tenant.pk):
         rows = ToolCall.objects.filter(run=fresh(turn).run_id).order_by("pk")
@@ -134,6 +141,8 @@ async def test_planned_answer_shows_its_plan_and_only_the_answer_is_text(
     ]
     assert view.plan.reasoning == "Two searches."
     assert [card.name for card in view.tool_cards] == ["search_documents"] * 2
+    replay = await sync_to_async(replayed, thread_sensitive=False)(cast, done.run_id)
+    assert replay.is_equal, "the plan's own tool is no tool that is gone"
 
 
 async def test_structured_answer_is_stored_as_data_and_shown_as_a_panel(
@@ -252,6 +261,7 @@ async def test_trace_tells_how_the_answer_came_about(
     where = [cast.tenant.slug, second.conversation_id, second.run_id]
     page = await sync_to_async(client.get)(reverse("conversations:run-trace", args=where))
     assert "What follows the notice period?" in page.content.decode()
+    assert reverse("tools:run-replay", args=[cast.tenant.slug, second.run_id]) in page.content.decode()  # fmt: skip
 
 
 def trace_of(cast: Cast, turn: Turn, role: str) -> dict[str, Any]:

@@ -19,12 +19,14 @@ from tenancy.models import Tenant
 from toolloop.masking import masked
 from toolloop.messages import ToolCall as Call
 from toolloop.messages import ToolResult
+from toolloop.modes import PLAN_TOOL, plan_tool
 from toolloop.tools import Tool, ToolContext, Toolset
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import Prepared, call_prepare
 from toolloop.tools.tool import Verdict
 
 ACCEPTED = "accepted"
+_LONGEST_PLAN = 100  # Steps: more than any assistant may allow.
 
 
 def recorded_run_replay(
@@ -49,6 +51,9 @@ def _tools_of(actor: Actor, run: Run) -> Toolset:
     tools: dict[str, Tool] = {}
     for tool in (*run_toolset(guard, run), *offer_tools(guard)):
         tools.setdefault(tool.name, tool)
+    if ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, name=PLAN_TOOL).exists():
+        # An answer by plan brings this one itself; its assistant may have allowed longer plans than others do.
+        tools.setdefault(PLAN_TOOL, plan_tool(_LONGEST_PLAN))
     return Toolset(tools.values())
 
 
