@@ -32,11 +32,13 @@ def version_create(
     dataset: Dataset,
     only: RowFilter | None = None,
     note: str = "",
+    manifest: Mapping[str, Any] | None = None,
 ) -> DatasetVersion:
     """Freeze rows into the next version, with a signed manifest of what they were made of.
 
     Args:
         only: which rows; all without it. Usually ``RowFilter(status="approved")``.
+        manifest: facts that the rows do not tell themselves; kept and signed with the others, and in their place.
 
     Raises:
         Conflict: no row fits.
@@ -55,6 +57,7 @@ def version_create(
         facts = {
             "filter": only.asked_for,
             **manifest_of(actor=actor, dataset=dataset, rows=rows),
+            **(manifest or {}),
         }
         last = DatasetVersion.objects.filter(dataset=dataset).aggregate(n=Max("number"))["n"] or 0
         version = DatasetVersion.objects.create(
