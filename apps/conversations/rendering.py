@@ -100,6 +100,11 @@ def blocks_render(
     return blocks
 
 
+def text_render(text: str) -> list[Block]:
+    """Render an answer as it stands, without markers that lead to sources."""
+    return blocks_render([Piece(text)], run_id=0, labels={})
+
+
 def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
     """Put the markers in: buttons in running text, plain ``[1]`` in code and titles."""
 

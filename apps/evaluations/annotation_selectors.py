@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 
 from apps.datasets.record import Record, from_values
 from apps.datasets.rubric import Criterion
@@ -17,8 +17,10 @@ from apps.evaluations.models import (
     AnnotationQueue,
     Assignment,
     AssignmentState,
+    Experiment,
     RubricVersion,
     Score,
+    ScoreAuthor,
     Trial,
     TrialState,
 )
@@ -181,6 +183,23 @@ def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
         decided["done"],
         bool(decided["n"]),
     )
+
+
+def disputes(*, actor: Actor, experiment: Experiment) -> dict[int, float]:
+    """Return the trials about which judges disagree, with how far at most, 0 to 1: between judges, or inside of a jury."""
+    actor.require("evaluation.read")
+    judged = Score.objects.visible_to(actor).filter(
+        trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE
+    )
+    spread = judged.filter(value__isnull=False).values("trial_id", "name").annotate(gap=Max("value") - Min("value"))  # fmt: skip
+    gaps: dict[int, float] = {}
+    for trial, gap in spread.filter(gap__gt=0).values_list("trial_id", "gap"):
+        gaps[trial] = max(gap, gaps.get(trial, 0.0))
+    juries = judged.filter(details__needs_person=True)
+    for trial, votes in juries.values_list("trial_id", "details__votes"):
+        read = [vote for vote in votes if vote is not None]
+        gaps[trial] = max(max(read) - min(read), gaps.get(trial, 0.0))
+    return gaps
 
 
 def assignment_get(*, actor: Actor, pk: int) -> Assignment:

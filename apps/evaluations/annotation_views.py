@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from apps.conversations.rendering import text_render
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import dataset_list
 from apps.evaluations import annotation_selectors as reads
@@ -50,7 +51,10 @@ def queue_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         request.POST or None,
         tenant=request.tenant,
         actor=actor,
-        initial={"source": request.GET.get("source", "")},
+        initial={
+            "source": request.GET.get("source", ""),
+            "disputed_first": request.GET.get("disputed") == "1",
+        },
     )
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -139,6 +143,7 @@ def annotate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         sheet = reads.sheet_get(actor=request.actor, assignment=taken)
         given = context["levels"]
         context["sheet"] = sheet
+        context["blocks"] = text_render(sheet.answer)
         context["criteria"] = [
             (
                 c,

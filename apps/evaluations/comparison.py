@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from apps.datasets.rubric import SIX
 from apps.evaluations.scorers.attack import CONTROL, RESISTED
+from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.series import ArmScores, Series, common
 from apps.evaluations.statistics.corrections import holm
 from apps.evaluations.statistics.paired import (
@@ -27,6 +28,8 @@ from basics.errors import Conflict
 OVERALL = "overall"
 PASS = 0.75
 ALPHA = 0.05
+EFFECTS = (0.01, 0.02, 0.03, 0.05, 0.1)
+"""Changes of a mean for which it is said how many rows would show them."""
 _SAME = 1e-9
 _WEIGHTS = {criterion.name: criterion.weight for criterion in SIX.criteria}
 _BINS = (-0.35, -0.25, -0.15, -0.05, 0.05, 0.15, 0.25, 0.35)
@@ -104,6 +107,7 @@ class Comparison:
         passes: McNemar's test of who passes ``PASS``.
         smallest: the change that so many rows show with 80 % power.
         needed: rows that the observed change would need, None where there is no change.
+        needs: changes that one may care about, each with the rows that it needs; () where no row differs.
         left_out: rows that only one arm has a leading score for.
         solved_cost: money per row that passes, of both arms; None of one in which no row passes.
         bins: rows by change; the middle one is "no change".
@@ -120,6 +124,7 @@ class Comparison:
     passes: TestResult
     smallest: float
     needed: int | None
+    needs: Sequence[tuple[float, int]]
     left_out: int
     bins: Sequence[int]
     latency: tuple[float, float] | None
@@ -196,6 +201,7 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
         needed=rows_needed(deviation, lead.change.value)
         if abs(lead.change.value) > _SAME and deviation
         else None,
+        needs=[(effect, rows_needed(deviation, effect)) for effect in EFFECTS] if deviation else (),
         left_out=every - len(found),
         bins=_histogram(deltas),
         latency=_both(a.latency_ms, b.latency_ms, np.median),
@@ -240,18 +246,15 @@ def verdict(found: Comparison) -> tuple[str, str]:
             head += ", at a lower price"
     judge = "same scorers" if lead.same_author else "different scorers, so take care"
     told = [
-        f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}.",
+        f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; {found.smallest:.2f} or more would show.",
         f"B wins {found.wins}, ties {found.ties}, loses {found.losses}.",
         f"{label(lead.name)} {_moves(lead)}.",
     ]
     if not lead.is_shown:
         told.append(
-            f"With so many questions a change of {found.smallest:.2f} or more would show; "
-            + (
-                f"one of this size needs about {found.needed:,}."
-                if found.needed and found.needed > len(found.rows)
-                else "the interval still holds 0."
-            )
+            f"A change of this size needs about {found.needed:,} questions."
+            if found.needed and found.needed > len(found.rows)
+            else "The interval still holds 0."
         )
     return head, " ".join(told)
 
@@ -267,6 +270,14 @@ def label(name: str) -> str:
     words = [_WRITTEN.get(word, word) for word in head.split("_")]
     first = words[0].capitalize() if words[0].islower() else words[0]
     return " ".join([first, *words[1:]]) + at + k
+
+
+def stale_told(coverage: float) -> str:
+    """Return what it means that so few labelled passages are still in the documents."""
+    return (
+        f"Only {coverage:.0%} of the labelled passages are still in the documents: a fall of the retrieval scores may be the "
+        "labels'. Label the dataset anew."
+    )
 
 
 def _moves(criterion: Criterion) -> str:
@@ -332,6 +343,9 @@ def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[st
     lexical = {x for n in a.authors for x in a.authors[n] | b.authors.get(n, set())}
     if any(x.startswith("lexical:") for x in lexical):
         notes.append("Some scores were counted by words; no model has judged them.")
+    coverage = min((x.coverage for x in (a, b) if x.coverage is not None), default=1.0)
+    if coverage < COVERAGE_ALARM:
+        notes.append(stale_told(coverage))
     missing = sum(a.unscored.values()) + sum(b.unscored.values())
     if missing:
         notes.append(

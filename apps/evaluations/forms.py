@@ -17,6 +17,7 @@ from apps.evaluations.pairs import PAIRWISE
 from apps.evaluations.scorers.registry import JUDGES
 from apps.evaluations.services import ArmSpec
 from apps.evaluations.services.experiments import MAX_JUDGE_REPEATS
+from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
 from apps.evaluations.targets import arms_expand
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -47,7 +48,10 @@ class ExperimentForm(forms.Form):
     """What is measured. One arm per combination of models, prompts, ways of answering, ways of searching and k."""
 
     name = forms.CharField(max_length=120)
-    version = forms.ChoiceField(label="Dataset")
+    version = forms.ChoiceField(
+        label="Dataset",
+        help_text="How small a change its rows show, where a row changes by about one level of five. More rows show less.",
+    )
     kind = forms.ChoiceField(
         label="What is asked",
         choices=[
@@ -135,7 +139,7 @@ class ExperimentForm(forms.Form):
         assistants = AssistantVersion.objects.visible_to(actor).select_related("assistant")
         fields: Any = self.fields
         fields["version"].choices = [
-            (v.pk, f"{v.dataset}, version {v.number} ({v.row_count} rows)")
+            (v.pk, f"{v.dataset}, version {v.number} ({_reach_told(v.row_count)})")
             for v in versions.order_by("-pk")[:100]
         ]
         fields["assistant"].choices = [
@@ -211,6 +215,12 @@ class ExperimentForm(forms.Form):
         if names := self.cleaned_data["forbidden"].replace(",", " ").split():
             specs.append({"kind": "forbidden_tools", "options": {"names": names}})
         return specs
+
+
+def _reach_told(rows: int) -> str:
+    """Return how many rows there are, and the change of a mean that they show with 80 % power."""
+    told = f"{rows:,} row{'' if rows == 1 else 's'}"
+    return told if rows < 2 else f"{told}, show {smallest_effect(TYPICAL_DEVIATION, rows):.2f}"
 
 
 def _chosen(**values: list[Any]) -> dict[str, list[Any]]:

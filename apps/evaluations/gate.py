@@ -18,11 +18,12 @@ from apps.evaluations.comparison import (
     Comparison,
     arms_compare,
     overall_parts,
+    stale_told,
     weighted_mean,
 )
 from apps.evaluations.models import Arm, Baseline, ExperimentState
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
-from apps.evaluations.selectors import arm_label_coverage, arm_scores, baseline_get
+from apps.evaluations.selectors import arm_scores, baseline_get
 from apps.evaluations.series import ArmScores
 from apps.evaluations.trust import BAR, Agreement, arm_agreements, trusted_names
 from basics.errors import Conflict
@@ -117,9 +118,9 @@ def gate_run(
             known,
             f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone.",
         )
-    if problem := _other_ground(actor, known, arm):
-        return _undecided(arm, known, problem)
     before, after = arm_scores(actor=actor, arm=known.arm), arm_scores(actor=actor, arm=arm)
+    if problem := _other_ground(known, arm, after):
+        return _undecided(arm, known, problem)
     try:
         found = arms_compare(before, after)
     except Conflict as error:
@@ -153,7 +154,7 @@ def advisory_names(*, actor: Actor, arm: Arm, found: Comparison, bar: float = BA
     return judged - trusted
 
 
-def _other_ground(actor: Actor, known: Baseline, arm: Arm) -> str:
+def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
     """Return why nothing can be decided, "" when both stand on the same ground."""
     before, after = known.arm.experiment, arm.experiment
     if before.corpus != after.corpus:
@@ -161,12 +162,8 @@ def _other_ground(actor: Actor, known: Baseline, arm: Arm) -> str:
             "The documents have changed since the baseline ran, so a change of scores may be theirs. Run the baseline's "
             "arm again over the present documents and set it anew."
         )
-    coverage = arm_label_coverage(actor=actor, arm=arm)
-    if coverage is not None and coverage < COVERAGE_ALARM:
-        return (
-            f"Only {coverage:.0%} of the labelled passages are still in the documents. Label the dataset anew; a fall of "
-            "the scores would be the labels'."
-        )
+    if scores.coverage is not None and scores.coverage < COVERAGE_ALARM:
+        return stale_told(scores.coverage)
     return ""
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.rubric import SIX, Criterion, Rubric
 from apps.evaluations.asking import CachedAsk
-from apps.evaluations.models import Arm, RubricVersion
+from apps.evaluations.models import RubricVersion
 from apps.evaluations.scorers.base import Scorer
 from apps.evaluations.scorers.claims import ByModel
 from apps.evaluations.scorers.judges import Jury, Repeated, RubricJudge
@@ -153,8 +154,18 @@ def judge_models(specs: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(models))
 
 
-def judges_of_kin(specs: Sequence[Mapping[str, Any]], arms: Sequence[Arm]) -> list[str]:
-    """Return the judges that share a provider with a model they judge: judges favour their own kind."""
-    asked = {str(arm.target.get("model") or "").partition("/")[0] for arm in arms} - {""}
+def judges_of_kin(specs: Sequence[Mapping[str, Any]], models: Iterable[str]) -> list[str]:
+    """Return the judges that share a provider or a family with a model they judge: judges favour their own kind.
+
+    Args:
+        models: that answer, with their routing prefixes.
+    """
+    asked = {kin for model in models if not is_lexical(model) for kin in _kin(model)}
     judges = {model for model in judge_models(specs) if not is_lexical(model)}
-    return sorted(judge for judge in judges if judge.partition("/")[0] in asked)
+    return sorted(judge for judge in judges if _kin(judge) & asked)
+
+
+def _kin(model: str) -> set[str]:
+    """Return a model's provider and the first word of its own name, which is its family's: claude, gpt, llama."""
+    word = re.match(r"[a-z]+", model.rpartition("/")[2].lower())
+    return {model.partition("/")[0], word.group() if word else ""} - {""}

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from django.db.models import Avg, Count, Q, QuerySet, Sum
 
+from apps.conversations.models import AssistantVersion
 from apps.datasets.models import RowContent
 from apps.evaluations.models import (
     TRIAL_ENDED,
@@ -26,7 +27,7 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.scorers.base import Label
-from apps.evaluations.scorers.retrieval import label_coverage
+from apps.evaluations.scorers.retrieval import LABELLED, label_coverage
 from apps.evaluations.series import ArmScores, Series, unpack
 from apps.evaluations.words import money_told, time_told
 from basics.errors import Missing
@@ -168,7 +169,7 @@ def arm_scores(*, actor: Actor, arm: Arm) -> ArmScores:
 
 
 def arm_scores_counted(arm: Arm) -> ArmScores:
-    """Return an arm's scores, counted by the database, in four queries whatever its size."""
+    """Return an arm's scores, counted by the database, in five queries whatever its size."""
     given = Score.objects.filter(tenant_id=arm.tenant_id, trial__arm=arm)
     given = given.exclude(author_kind=ScoreAuthor.PERSON)
     found = ArmScores()
@@ -192,6 +193,7 @@ def arm_scores_counted(arm: Arm) -> ArmScores:
     )
     found.latency_ms = Series.of((row, ms) for row, ms, _ in figures if ms is not None)
     found.cost_usd = Series.of((row, float(usd)) for row, _, usd in figures if usd is not None)
+    found.coverage = _label_coverage(arm)
     return found
 
 
@@ -208,14 +210,35 @@ def arm_questions(*, actor: Actor, arm: Arm, rows: Sequence[int]) -> dict[int, s
     return {row: texts.get(content, "") for row, content in contents.items()}
 
 
-def arm_label_coverage(*, actor: Actor, arm: Arm) -> float | None:
-    """Return the share of labelled passages that were still found when the arm ran; None without labels."""
-    outcomes = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0).exclude(outcome={})
+def _label_coverage(arm: Arm) -> float | None:
+    """Return the share of labelled passages that were still found when the arm ran; None where no scorer uses labels."""
+    if not any(spec.get("kind") in LABELLED for spec in arm.experiment.scorers):
+        return None
+    outcomes = Trial.objects.filter(tenant_id=arm.tenant_id, arm=arm, repeat=0).exclude(outcome={})
     kept: Iterable[Sequence[dict[str, object]]] = outcomes.values_list("outcome__labels", flat=True)
     return label_coverage(
         [Label(None, 0, 0, "", {1: 1.0} if label["chunks"] else {}) for label in labels or ()]
         for labels in kept.iterator()  # type: ignore[attr-defined]
     )
+
+
+def models_asked(*, actor: Actor, arms: Iterable[Arm]) -> set[str]:
+    """Return the models that answer in some arms; of an assistant without a model of its own in the arm, its version's."""
+    actor.require("evaluation.read")
+    targets = [arm.target for arm in arms]
+    own = {t["version"] for t in targets if t.get("version") is not None and not t.get("model")}
+    versions = AssistantVersion.objects.visible_to(actor).filter(pk__in=own) if own else ()
+    return {str(t.get("model") or "") for t in targets}.union(v.model for v in versions) - {""}
+
+
+def experiment_coverage(*, actor: Actor, experiment: Experiment) -> float | None:
+    """Return the least share of labelled passages that an arm of a completed experiment found; None without labels."""
+    actor.require("evaluation.read")
+    if experiment.state != ExperimentState.COMPLETED:
+        return None
+    arms = Arm.objects.visible_to(actor).filter(experiment=experiment).select_related("experiment")
+    found = [arm_scores(actor=actor, arm=arm).coverage for arm in arms]
+    return min((one for one in found if one is not None), default=None)
 
 
 def judge_use(*, actor: Actor, experiment: Experiment) -> tuple[int, int]:
@@ -233,11 +256,13 @@ class ArmSummary:
     Attributes:
         scores: every score of the experiment with this arm's mean.
         failed: answers without a score, of ``total``.
+        unscored: how often a score could not be told.
         latency: mean, in milliseconds. cost: mean, in USD.
     """
 
     arm: Arm
     scores: Sequence[tuple[str, float | None]]
+    unscored: int
     failed: int
     total: int
     latency: float | None
@@ -265,8 +290,13 @@ def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
     scores = Score.objects.visible_to(actor).filter(trial__experiment=experiment)
     scores = scores.exclude(author_kind=ScoreAuthor.PERSON)
     means: dict[int, dict[str, float | None]] = {}
-    for arm, name, value in scores.values_list("trial__arm_id", "name").annotate(v=Avg("value")):
+    unscored: dict[int, int] = {}
+    by_name = scores.values_list("trial__arm_id", "name")
+    for arm, name, value, missing in by_name.annotate(
+        v=Avg("value"), n=Count("pk", filter=Q(value__isnull=True))
+    ):
         means.setdefault(arm, {})[name] = value
+        unscored[arm] = unscored.get(arm, 0) + missing
     trials = Trial.objects.visible_to(actor).filter(experiment=experiment).values_list("arm_id")
     figures = {
         arm: (failed, total, latency, cost)
@@ -277,11 +307,12 @@ def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
             cost=Avg("cost_usd"),
         )
     }
-    names = sorted({name for by_name in means.values() for name in by_name})
+    names = sorted({name for given in means.values() for name in given})
     return [
         ArmSummary(
             arm,
             [(name, means.get(arm.pk, {}).get(name)) for name in names],
+            unscored.get(arm.pk, 0),
             *figures.get(arm.pk, (0, 0, None, None)),
         )
         for arm in experiment.arms.order_by("position")

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-_PACKING = 1
+_PACKING = 2
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,6 +69,7 @@ class ArmScores:
         judged: scores that judges gave.
         unscored: score -> trials without it.
         latency_ms, cost_usd: per row, where known.
+        coverage: share of the rows' labelled passages that were still in the documents; None without labels.
     """
 
     values: dict[str, Series] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class ArmScores:
     unscored: dict[str, int] = field(default_factory=dict)
     latency_ms: Series = field(default_factory=Series.of)
     cost_usd: Series = field(default_factory=Series.of)
+    coverage: float | None = None
 
     @property
     def names(self) -> list[str]:
@@ -99,6 +101,7 @@ def pack(scores: ArmScores) -> bytes:
         "authors": {name: sorted(authors) for name, authors in scores.authors.items()},
         "judged": sorted(scores.judged),
         "unscored": scores.unscored,
+        "coverage": scores.coverage,
     }
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     out = io.BytesIO()
@@ -124,4 +127,5 @@ def unpack(data: bytes) -> ArmScores | None:
             unscored=facts["unscored"],
             latency_ms=series("latency"),
             cost_usd=series("cost"),
+            coverage=facts["coverage"],
         )

@@ -6,7 +6,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from apps.conversations.rendering import text_render
 from apps.evaluations.trials import trial_sheet
+from apps.evaluations.turns import said_before
 from apps.evaluations.words import money_told, time_told
 from web.requests import TenantRequest, allowed
 
@@ -27,6 +29,8 @@ def trial(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = {
         "sheet": sheet,
         "trial": row,
+        "blocks": text_render(row.answer),
         "facts": facts,
+        "said": said_before(sheet.record),
     }
     return render(request, "evaluations/trial.html", context)

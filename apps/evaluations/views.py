@@ -14,14 +14,16 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import dataset_list
 from apps.evaluations import selectors, services
+from apps.evaluations.annotation_selectors import disputes
 from apps.evaluations.charts import front_chart, front_told
-from apps.evaluations.comparison import label
+from apps.evaluations.comparison import label, stale_told
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
 from apps.evaluations.forms import ExperimentForm
-from apps.evaluations.judging import judges_of_kin
+from apps.evaluations.judging import judge_models, judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.pairs import pairs_summary
+from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.words import author_told
 from basics.errors import DomainError, Invalid, Missing
@@ -91,6 +93,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     arms = selectors.arms_summary(actor=request.actor, experiment=row)
     points = front_of(arms)
     pairs = pairs_summary(actor=request.actor, experiment=row)
+    coverage = selectors.experiment_coverage(actor=request.actor, experiment=row)
     names = [label(name) for name, _ in arms[0].scores] if arms else []
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
     context = {
@@ -111,7 +114,13 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
             (one, author_told(one.author))
             for one in check_list(actor=request.actor, experiment=row)
         ],
-        "kin": judges_of_kin(row.scorers, [arm.arm for arm in arms]),
+        "kin": judges_of_kin(
+            row.scorers, selectors.models_asked(actor=request.actor, arms=[arm.arm for arm in arms])
+        ),
+        "stale": stale_told(coverage) if coverage is not None and coverage < COVERAGE_ALARM else "",
+        "disputed": len(disputes(actor=request.actor, experiment=row))
+        if len(judge_models(row.scorers)) > 1
+        else 0,
         "failed": failed.select_related("arm").order_by("pk")[:_FAILED_SHOWN],
         "baseline": selectors.baseline_get(actor=request.actor, dataset_id=row.dataset_id),
         "can_write": request.actor.can("evaluation.write"),

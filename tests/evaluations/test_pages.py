@@ -31,7 +31,7 @@ def test_the_comparison_says_what_it_found(cast):
     assert page.status_code == 200
     assert (page.context["a"], page.context["b"]) == (a, b)
     assert "B answers better, at a higher price" in text
-    assert "60 questions, same scorers." in text
+    assert "60 questions, same scorers; " in text
     assert "B misreads the note to chapter 87." in text
     assert "&lt;item&gt;" in text
     assert "<item>" not in text

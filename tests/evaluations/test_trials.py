@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.evaluations.models import Score, Trial
+from apps.evaluations.gate import NOT_COMPARABLE
+from apps.evaluations.judging import judges_of_kin
+from apps.evaluations.models import Experiment, Score, Trial
 from apps.evaluations.services import baseline_set
 from apps.evaluations.words import author_told, money_told, time_told
 from tenancy.scope import tenant_scope
@@ -49,10 +51,12 @@ def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_perso
     ]  # fmt: skip
     with tenant_scope(cast.tenant.pk):
         trial = Trial.objects.filter(arm=arm).order_by("pk")[0]
+        Trial.objects.filter(pk=trial.pk).update(answer="**Bold** <script>alert(1)</script> [1]")
         for one in given:
             Score.objects.create(tenant=cast.tenant, trial=trial, **one)
     text = read(cast, "viewer", f"trials/{trial.pk}/").content.decode()
     assert "Steel pays &lt;b&gt;50&lt;/b&gt;." in text
+    assert "<strong>Bold</strong> &lt;script&gt;alert(1)" in text
     assert "notice.pdf, characters 1,200 to 1,210" in text
     assert text.count("Quote not found") == 1
     assert "unscored" in text
@@ -61,6 +65,39 @@ def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_perso
     assert read(cast, "viewer", f"trials/{10**9}/").status_code == 404
     other = read(cast, "outsider", f"trials/{trial.pk}/", slug=cast.other_tenant.slug)
     assert other.status_code == 404
+
+
+def test_labels_that_went_stale_are_told_of_before_a_fall_is_believed(cast):
+    a, b = make_compared(cast, rows=24)
+    label = {"document_id": 1, "start": 0, "end": 9, "quote": "q"}
+    with tenant_scope(cast.tenant.pk):
+        Experiment.objects.filter(pk=a.experiment_id).update(
+            scorers=[{"kind": "retrieval", "options": {"k": 5}}], corpus="one"
+        )
+        for trial in Trial.objects.filter(arm__in=[a, b]):
+            chunks = [] if trial.position % 4 == 0 else [[7, 1.0]]
+            trial.outcome = {"labels": [{**label, "chunks": chunks}]}
+            trial.save(update_fields=["outcome"])
+        baseline_set(tenant=cast.tenant, actor=cast.actor("member"), arm=a)
+    told = "Only 75% of the labelled passages are still in the documents"
+    for path in (f"{a.experiment_id}/", f"compare/?a={a.pk}&b={b.pk}", f"arms/{b.pk}/gate/"):
+        page = read(cast, "viewer", path)
+        assert page.status_code == 200
+        assert told in page.content.decode(), path
+    assert page.context["result"].code == NOT_COMPARABLE
+
+
+def test_a_judge_of_the_same_family_or_provider_is_named():
+    specs = [{"kind": "rubric", "options": {"models": ["openai/gpt-6-mini", "anthropic/claude-5", "lexical"]}}]  # fmt: skip
+    assert judges_of_kin(specs, ["local/gpt-oss-20b"]) == ["openai/gpt-6-mini"]
+    assert judges_of_kin(specs, ["anthropic/other"]) == ["anthropic/claude-5"]
+    assert judges_of_kin(specs, ["google/gemini-3", "extractive"]) == []
+
+
+def test_how_small_a_change_shows_is_said_before_the_start(cast):
+    make_compared(cast, rows=24)
+    text = read(cast, "member", "new/").content.decode()
+    assert "version 1 (24 rows, show 0.14)" in text  # 2.8 standard errors of 0.25
 
 
 def test_the_gate_says_what_it_decides_and_how_a_build_server_asks(cast):

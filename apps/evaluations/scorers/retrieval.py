@@ -15,6 +15,8 @@ from apps.evaluations.scorers.text import RuleScorer
 # A chunk holds a label when one of the two lies by half in the other. Less is the overlap of neighbouring chunks.
 _HALF = 0.5
 COVERAGE_ALARM = 0.98
+LABELLED = ("retrieval", "citations")
+"""Kinds of scorers that use the row's labelled passages."""
 
 
 def gains_of(start: int, end: int, chunks: Iterable[tuple[int, int, int]]) -> dict[int, float]:

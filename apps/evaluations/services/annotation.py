@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.rubric import LEVELS, value_of
+from apps.evaluations.annotation_selectors import disputes
 from apps.evaluations.judging import LEXICAL, rubric_value
 from apps.evaluations.models import (
     AnnotationItem,
@@ -86,7 +87,7 @@ def queue_create(
             experiment = _read_rows(tenant, actor, name, version, rubric_version, judge)
         if experiment is None or not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():  # fmt: skip
             raise Missing("experiment")
-        trials = _drawn(experiment, most, disputed_first=disputed_first)
+        trials = _drawn(actor, experiment, most, disputed_first=disputed_first)
         _require(bool(trials), "experiment", "This experiment has no answer yet. Wait until it has some.")  # fmt: skip
         queue: AnnotationQueue = AnnotationQueue.objects.create(
             tenant=tenant,
@@ -287,31 +288,15 @@ def _read_rows(
     )
 
 
-def _drawn(experiment: Experiment, most: int, *, disputed_first: bool) -> list[int]:
+def _drawn(actor: Actor, experiment: Experiment, most: int, *, disputed_first: bool) -> list[int]:
     """Return the trials of a queue in their order; answers still to come are among them."""
     trials = Trial.objects.filter(experiment=experiment, repeat=0).exclude(state__in=(TrialState.FAILED, TrialState.STOPPED))  # fmt: skip
     found = list(trials.order_by("pk").values_list("pk", flat=True))
     random.Random(experiment.pk).shuffle(found)  # noqa: S311 - fair, no secret
     if disputed_first:
-        gaps = disputes(experiment)
+        gaps = disputes(actor=actor, experiment=experiment)
         found.sort(key=lambda pk: -gaps.get(pk, 0.0))
     return found[:most]
-
-
-def disputes(experiment: Experiment) -> dict[int, float]:
-    """Return the trials about which judges disagree, with how far at most, 0 to 1: between judges, or inside of a jury."""
-    judged = Score.objects.filter(
-        tenant_id=experiment.tenant_id, trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE
-    )
-    spread = judged.filter(value__isnull=False).values("trial_id", "name").annotate(gap=Max("value") - Min("value"))  # fmt: skip
-    gaps: dict[int, float] = {}
-    for trial, gap in spread.filter(gap__gt=0).values_list("trial_id", "gap"):
-        gaps[trial] = max(gap, gaps.get(trial, 0.0))
-    juries = judged.filter(details__needs_person=True)
-    for trial, votes in juries.values_list("trial_id", "details__votes"):
-        read = [vote for vote in votes if vote is not None]
-        gaps[trial] = max(max(read) - min(read), gaps.get(trial, 0.0))
-    return gaps
 
 
 def _assignees(tenant: Tenant, assignees: Sequence[int], reviews: int) -> list[int]:

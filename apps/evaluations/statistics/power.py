@@ -8,6 +8,8 @@ from apps.evaluations.statistics.values import NORMAL
 
 ALPHA = 0.05
 POWER = 0.8
+TYPICAL_DEVIATION = 0.25
+"""Standard deviation of a row's change between two arms, where none has been measured yet: one level of five."""
 
 
 def smallest_effect(
