@@ -90,12 +90,13 @@ def coverage_of(*, actor: Actor, dataset: Dataset, records: Iterable[Record]) ->
     Documents that are gone, closed to some people or not ready are left out, as generation leaves them out.
     """
     actor.require("dataset.read")
-    places: dict[int, list[tuple[int, int]]] = {}
+    # Sets: what they hold is bounded by the passages, however many rows rest on them.
+    places: dict[int, set[tuple[int, int]]] = {}
     named: set[int] = set()
     for record in records:
         for source in record.sources:
             if source.end and source.document_id is not None:
-                places.setdefault(source.document_id, []).append((source.start, source.end))
+                places.setdefault(source.document_id, set()).add((source.start, source.end))
             elif source.chunk_id is not None:
                 named.add(source.chunk_id)
     options = GenerationJob.objects.visible_to(actor).filter(dataset=dataset)
@@ -104,7 +105,7 @@ def coverage_of(*, actor: Actor, dataset: Dataset, records: Iterable[Record]) ->
     collections |= set(quoted.values_list("collection_id", flat=True).distinct())
     shown = Collection.objects.visible_to(actor).filter(pk__in=collections).order_by("pk")
     found = [
-        _document(chunks, _merged(places.get(chunks[0][0], [])), named)
+        _document(chunks, _merged(places.get(chunks[0][0], set())), named)
         for chunks in _by_document(actor, list(shown.values_list("pk", flat=True)))
     ]
     found.sort(key=lambda one: (one.asked - one.chunks, one.document, one.id))
@@ -136,7 +137,7 @@ def _by_document(actor: Actor, collections: list[int]) -> Iterable[list[Row]]:
         yield chunks
 
 
-def _merged(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(places: set[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return stretches of characters as few that do not overlap, in their order."""
     made: list[tuple[int, int]] = []
     for start, end in sorted(places):

@@ -96,6 +96,15 @@ def test_contamination_names_the_shared_words():
     assert not found["e1", "t3"].is_contamination
 
 
+def test_a_phrase_that_many_rows_share_is_no_contamination():
+    """How answers abstain stands in thousands of rows: it must not compare each of them with each."""
+    phrase = "The documents that were found do not say anything about this question, so there is no answer."
+    evaluated = [row(f"e{n}", f"What of part {n}?", phrase) for n in range(contamination.MOST_SHARED + 1)]  # fmt: skip
+    trained = [row("t1", "Anything else?", phrase), row("t2", "what of PART 7", phrase)]
+    assert [(o.evaluated, o.seen) for o in contamination.contamination(trained, evaluated)] == [("e7", "t2")]  # fmt: skip
+    assert [o.seen for o in contamination.contamination(trained, evaluated[:1])] == ["t1", "t2"]
+
+
 def test_examples_of_a_prompt_contaminate_too():
     evaluated = [row("e1", f"Is it true that {LONG}?")]
     found = list(contamination.contamination([], evaluated, {"few-shot": f"Q: {LONG}"}))

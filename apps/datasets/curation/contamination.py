@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from apps.datasets.curation.duplicates import MEANING, normalised
 from apps.datasets.record import Record
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Embed = Callable[[list[str]], NDArray[np.float32]]
@@ -27,6 +29,9 @@ LONG, SHORT = 13, 8
 ALIKE = 0.9
 """Cosine of two questions from which it is reported; ``MEANING`` is taken for contamination."""
 BLOCK = 256
+MOST_SHARED = 50
+"""Rows for evaluation that a run of words may stand in: what more of them say is a phrase of the house, such as how answers
+abstain, and no sign that one of them was seen. Counting it would compare each row with each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +63,26 @@ class Overlap:
 
 
 class EvaluationIndex:
-    """The runs of 8 words of the rows for evaluation. Grows with these rows only; what is compared with it streams by."""
+    """The runs of 8 words of the rows for evaluation, 12 bytes each; what is compared with them streams by."""
 
     def __init__(self, rows: Iterable[Record]) -> None:
-        self._texts: list[tuple[str, list[str]]] = []
-        self._runs: dict[int, list[int]] = {}
+        self._texts: list[tuple[str, str]] = []
         self._questions: dict[str, list[int]] = {}
+        runs, owners = array("Q"), array("Q")
         for row in rows:
             at = len(self._texts)
             self._questions.setdefault(normalised(row.question), []).append(at)
             words = _words(row)
-            self._texts.append((row.id, words))
-            for run in {hash_ for _, hash_ in _runs(words)}:
-                self._runs.setdefault(run, []).append(at)
+            self._texts.append((row.id, " ".join(words)))
+            mine = {hash_ for _, hash_ in _runs(words)}
+            runs.extend(mine)
+            owners.extend([at] * len(mine))
+        order = np.argsort(np.array(runs, np.uint64), kind="stable")
+        every = np.array(runs, np.uint64)[order]
+        _, counts = np.unique(every, return_counts=True)
+        told = np.repeat(counts <= MOST_SHARED, counts)
+        self._runs = every[told]
+        self._owners = np.array(owners, np.uint32)[order][told]
 
     def overlaps(self, row: Record) -> Iterator[Overlap]:
         """Yield the rows for evaluation that a row for training shares words with, once each."""
@@ -82,11 +94,14 @@ class EvaluationIndex:
 
     def _overlaps(self, name: str, question: str, words: list[str]) -> Iterator[Overlap]:
         places: dict[int, list[int]] = {}
-        for place, run in _runs(words):
-            for at in self._runs.get(run, ()):
+        asked = np.array([run for _, run in _runs(words)], np.uint64)
+        first = np.searchsorted(self._runs, asked, "left")
+        past = np.searchsorted(self._runs, asked, "right")
+        for place in np.flatnonzero(first < past).tolist():
+            for at in self._owners[first[place] : past[place]].tolist():
                 places.setdefault(at, []).append(place)
         for at, starts in sorted(places.items()):
-            found = _longest(words, starts, self._texts[at][1])
+            found = _longest(words, starts, self._texts[at][1].split())
             if found:
                 yield self._overlap(at, name, found)
         for at in self._questions.get(question, ()) if question else ():
@@ -94,9 +109,9 @@ class EvaluationIndex:
                 yield self._overlap(at, name, [], question)
 
     def _overlap(self, at: int, name: str, run: list[str], question: str = "") -> Overlap:
-        row, words = self._texts[at]
+        row, whole = self._texts[at]
         text = " ".join(run) or question
-        key = hashlib.sha256(f"{' '.join(words)}\0{text}".encode()).hexdigest()
+        key = hashlib.sha256(f"{whole}\0{text}".encode()).hexdigest()
         return Overlap(row, name, len(run), text, key)
 
 

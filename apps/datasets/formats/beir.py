@@ -9,7 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from basics.errors import Invalid
 _FILES = {Split.TRAIN: "train", Split.VALIDATION: "dev", Split.TEST: "test", "": "unsplit"}
 _SPLITS = {name: split for split, name in _FILES.items()} | {"validation": Split.VALIDATION}
 MAX_LABELS = 2_000_000
+_SCORE = re.compile(r"-?[0-9]{1,9}")
 _KEPT = ("answer", "expected", "type", "difficulty", "language")
 
 
@@ -38,10 +42,11 @@ class Beir:
     is_export = True
 
     def write(self, rows: Rows, card: Card) -> Iterator[bytes]:
-        """Yield the archive; it holds a short key of each passage and each split's name, and no texts."""
+        """Yield the archive; which passages are in it already is kept on disk."""
         archive = ArchiveWriter()
         yield from archive.member("queries.jsonl", _queries(rows))
-        yield from archive.member("corpus.jsonl", _corpus(rows))
+        with _kept() as kept:
+            yield from archive.member("corpus.jsonl", _corpus(rows, kept))
         splits = {record.split for record in rows() if record.sources}
         for split, name in _FILES.items():
             if split in splits:
@@ -49,17 +54,16 @@ class Beir:
         yield archive.close()
 
     def read(self, path: Path) -> Iterator[Record | RowError]:
-        """Yield a record for each query that has a label, in the order of the queries."""
-        with archive_open(path) as archive:
-            labels = _read_labels(archive)
-            wanted = {passage for found in labels.values() for _, passage in found[1]}
-            passages = _read_corpus(archive, wanted)
+        """Yield a record for each query that has a label, in the order of the queries; the others wait on disk."""
+        with archive_open(path) as archive, _kept() as kept:
+            _read_labels(archive, kept)
+            _read_corpus(archive, kept)
             with member_open(archive, _one(archive, "queries.jsonl")) as file:
                 for number, line in lines(file):
                     if isinstance(line, RowError):
                         yield replace(line, part="queries.jsonl")
                         continue
-                    row = read_object(number, line, lambda v: _record(v, labels, passages), "queries.jsonl")  # fmt: skip
+                    row = read_object(number, line, lambda v: _record(v, kept), "queries.jsonl")
                     if isinstance(row, RowError) or row.sources:
                         yield row
 
@@ -93,13 +97,12 @@ def _queries(rows: Rows) -> Iterator[bytes]:
         yield dump({"_id": name, "text": record.question, "metadata": meta}) + b"\n"
 
 
-def _corpus(rows: Rows) -> Iterator[bytes]:
-    written: set[str] = set()
+def _corpus(rows: Rows, kept: sqlite3.Connection) -> Iterator[bytes]:
     for _, record in _numbered(rows):
         for source in record.sources:
-            if source.key in written:
+            new = kept.execute("INSERT OR IGNORE INTO passages VALUES (?, NULL)", [_key(source.key)])  # fmt: skip
+            if not new.rowcount:
                 continue
-            written.add(source.key)
             meta = asdict(source)
             text = meta.pop("quote")
             yield dump({"_id": source.key, "title": source.document, "text": text, "metadata": meta}) + b"\n"  # fmt: skip
@@ -120,60 +123,83 @@ def _one(archive: ZipFile, name: str) -> str:
     return found[0]
 
 
-def _read_labels(archive: ZipFile) -> dict[str, tuple[str, list[tuple[int, str]]]]:
-    """Return query -> (split, labels with a score above 0)."""
-    found: dict[str, tuple[str, list[tuple[int, str]]]] = {}
+_TABLES = """
+PRAGMA journal_mode = OFF;
+CREATE TABLE passages (id BLOB PRIMARY KEY, data TEXT) WITHOUT ROWID;
+CREATE TABLE labels (place INTEGER PRIMARY KEY, query BLOB, split TEXT, passage BLOB);
+CREATE INDEX labels_query ON labels (query);
+CREATE INDEX labels_passage ON labels (passage);
+"""
+
+
+@contextmanager
+def _kept() -> Iterator[sqlite3.Connection]:
+    """Open tables in a temporary file, so that memory does not grow with passages and labels; it goes at the end."""
+    # A generator that nobody ends is closed by whichever thread collects it.
+    with closing(sqlite3.connect("", check_same_thread=False)) as kept:
+        kept.executescript(_TABLES)
+        yield kept
+
+
+def _key(name: str) -> bytes:
+    """Return a name as the tables take it: JSON can hold half a surrogate pair, which is no text there."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _read_labels(archive: ZipFile, kept: sqlite3.Connection) -> None:
+    """Keep the labels with a score above 0."""
     count = 0
     for path in members(archive, ".tsv"):
         split = _SPLITS.get(path.split("/")[-1].removesuffix(".tsv").lower(), "")
         with member_open(archive, path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
             for line in csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE):
-                if len(line) < 3 or not line[2].strip().lstrip("-").isdigit():
+                if len(line) < 3 or not _SCORE.fullmatch(line[2].strip()):
                     continue
                 count += 1
                 if count > MAX_LABELS:
                     raise Invalid("file_too_large", f"The labels are more than {MAX_LABELS:,}. Take one split.")  # fmt: skip
                 if int(line[2]) > 0:
-                    found.setdefault(line[0], (split, []))[1].append((int(line[2]), line[1]))
-    return found
+                    kept.execute(
+                        "INSERT INTO labels (query, split, passage) VALUES (?, ?, ?)",
+                        [_key(line[0]), str(split), _key(line[1])],
+                    )
 
 
-def _read_corpus(archive: ZipFile, wanted: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the passages that have a label, as values of a source."""
-    found: dict[str, dict[str, Any]] = {}
+def _read_corpus(archive: ZipFile, kept: sqlite3.Connection) -> None:
+    """Keep the passages that have a label, as values of a source."""
     with member_open(archive, _one(archive, "corpus.jsonl")) as file:
         for number, line in lines(file):
             try:
                 passage = json.loads(line) if isinstance(line, bytes) else {}
                 name = str(passage.get("_id"))
-                if name not in wanted:
+                if not kept.execute("SELECT 1 FROM labels WHERE passage = ? LIMIT 1", [_key(name)]).fetchone():  # fmt: skip
                     continue
                 meta = passage.get("metadata") or {}
-                found[name] = {"document": passage.get("title") or name, "quote": passage["text"]} | (
+                found = {"document": passage.get("title") or name, "quote": passage["text"]} | (
                     {key: meta[key] for key in _PLACE if key in meta}
                 )  # fmt: skip
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise Invalid("file_unreadable", f"Line {number} of corpus.jsonl is no passage: {error}.") from error  # fmt: skip
-    return found
+            kept.execute("INSERT OR REPLACE INTO passages VALUES (?, ?)", [_key(name), json.dumps(found)])  # fmt: skip
 
 
 _PLACE = ("document", "collection", "document_id", "chunk_id", "start", "end", "page", "license", "url")  # fmt: skip
+_FOUND = """
+SELECT l.split, l.passage, p.data FROM labels l LEFT JOIN passages p ON p.id = l.passage WHERE l.query = ? ORDER BY l.place
+"""
 
 
-def _record(
-    values: Mapping[str, Any],
-    labels: Mapping[str, tuple[str, list[tuple[int, str]]]],
-    passages: Mapping[str, dict[str, Any]],
-) -> Record:
+def _record(values: Mapping[str, Any], kept: sqlite3.Connection) -> Record:
     name = str(values["_id"])
-    split, found = labels.get(name, ("", []))
-    missing = [key for _, key in found if key not in passages]
-    if missing:
-        raise Invalid("row_invalid", f"The passage “{missing[0][:60]}” of a label is not in the corpus.")  # fmt: skip
-    meta = values.get("metadata") or {}
-    kept = {key: meta[key] for key in _KEPT if isinstance(meta.get(key), str)}
-    sources = [passages[key] for _, key in found]
-    if not sources:
+    found = kept.execute(_FOUND, [_key(name)]).fetchall()
+    if not found:
         return Record(question=str(values["text"]), id=name)
-    return from_values({"id": name, "question": values["text"], "split": split, "sources": sources, **kept})  # fmt: skip
+    missing = [passage for _, passage, data in found if data is None]
+    if missing:
+        shown = missing[0].decode("utf-8", "replace")[:60]
+        raise Invalid("row_invalid", f"The passage “{shown}” of a label is not in the corpus.")
+    meta = values.get("metadata") or {}
+    told = {key: meta[key] for key in _KEPT if isinstance(meta.get(key), str)}
+    sources = [json.loads(data) for _, _, data in found]
+    return from_values({"id": name, "question": values["text"], "split": found[0][0], "sources": sources, **told})  # fmt: skip
