@@ -31,9 +31,9 @@ from runs.services import run_stop
 from runs.transcript import STEP_RESET, transcript_of
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
-from tests.concurrency.processes import kill_hard
 from tests.concurrency.rest import make_key
 from tests.fake_provider import FakeProvider, running
+from tests.processes import kill_hard
 from tests.servers import Stack, wait_for
 
 pytestmark = pytest.mark.servers
