@@ -181,8 +181,8 @@ class PeopleOutput(serializers.Serializer[Any]):
     n = serializers.IntegerField(help_text="Answers that two or more have graded.")
     alpha = EstimateOutput(allow_null=True, help_text="Krippendorff's, ordinal.")
     cohen = serializers.FloatField(allow_null=True, help_text="Mean quadratic kappa of pairs.")
-    fleiss = serializers.FloatField(allow_null=True)
-    percent = serializers.FloatField(allow_null=True)
+    fleiss = serializers.FloatField(source="fleiss.value", allow_null=True)
+    percent = serializers.FloatField(source="percent.value", allow_null=True)
 
 
 class AgreementOutput(serializers.Serializer[Any]):
@@ -192,7 +192,7 @@ class AgreementOutput(serializers.Serializer[Any]):
     author = serializers.CharField()
     n = serializers.IntegerField(help_text="Answers that judge and people have graded.")
     judge_human = EstimateOutput(allow_null=True, help_text="Quadratic kappa.")
-    percent = serializers.FloatField(allow_null=True)
+    percent = serializers.FloatField(source="percent.value", allow_null=True)
     people = PeopleOutput()
     may_gate = serializers.SerializerMethodField()
     reason = serializers.SerializerMethodField()

@@ -21,9 +21,9 @@ from apps.evaluations.models import (
 from apps.evaluations.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
-    fleiss_kappa,
+    fleiss_kappa_interval,
     krippendorff_alpha_interval,
-    percent_agreement,
+    percent_agreement_interval,
 )
 from apps.evaluations.statistics.values import Estimate
 from tenancy.actors import Actor
@@ -50,8 +50,8 @@ class People:
     n: int
     alpha: Estimate | None
     cohen: float | None
-    fleiss: float | None
-    percent: float | None
+    fleiss: Estimate | None
+    percent: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Agreement:
     author: str
     n: int
     judge_human: Estimate | None
-    percent: float | None
+    percent: Estimate | None
     people: People
     pairs: Sequence[tuple[float, float]] = field(default_factory=tuple, repr=False)
     has_drifted: bool = False
@@ -168,7 +168,7 @@ def _agreement(
     pairs = [(given[t], _median(list(graded[t].values()))) for t in both]
     first, second = [round(judge) for judge, _ in pairs], [round(human) for _, human in pairs]
     kappa = cohen_kappa_interval(first, second, weights="quadratic", levels=_LEVELS) if both else None  # fmt: skip
-    percent = percent_agreement(list(zip(first, second, strict=True)))
+    percent = percent_agreement_interval(list(zip(first, second, strict=True)))
     return Agreement(name, author, len(both), kappa, percent, people, tuple(pairs))
 
 
@@ -180,8 +180,8 @@ def _people(graded: Mapping[int, Mapping[str, float]]) -> People:
         n=len(units),
         alpha=krippendorff_alpha_interval(levels, level="ordinal") if units else None,
         cohen=_cohen(units),
-        fleiss=fleiss_kappa(levels) if same_size else None,
-        percent=percent_agreement(levels),
+        fleiss=fleiss_kappa_interval(levels) if same_size else None,
+        percent=percent_agreement_interval(levels),
     )
 
 

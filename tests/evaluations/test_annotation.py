@@ -149,8 +149,10 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
     one = by_name["accuracy"]
     assert one.judge_human is not None
     assert one.people.alpha is not None
-    assert (one.n, one.percent, one.judge_human.value) == (48, 1, 1)
-    assert (one.people.alpha.value, one.people.cohen, one.people.fleiss) == (1, 1, 1)
+    assert one.people.fleiss is not None
+    assert one.percent is not None
+    assert (one.n, one.percent.value, one.judge_human.value) == (48, 1, 1)
+    assert (one.people.alpha.value, one.people.cohen, one.people.fleiss.value) == (1, 1, 1)
     assert facts["accuracy"][0].is_trusted()
     assert not by_name["clarity"].is_trusted()
 

@@ -138,6 +138,23 @@ def test_intervals_of_agreement_hold_the_value_and_narrow_with_more_units():
     assert kappa.low <= kappa.value <= kappa.high
 
 
+def test_every_agreement_has_the_interval_of_a_bootstrap_over_units():
+    ratings = [[level for level, n in enumerate(row) for _ in range(n)] for row in FLEISS]
+    cases = [
+        (agreement.percent_agreement, agreement.percent_agreement_interval),
+        (agreement.fleiss_kappa, agreement.fleiss_kappa_interval),
+    ]
+    drawn = np.random.default_rng(0).multinomial(10, np.full(10, 0.1), 1_000)
+    for figure, interval in cases:
+        values = [figure([u for u, n in zip(ratings, w, strict=True) for _ in range(n)]) for w in drawn]  # fmt: skip
+        found = interval(ratings)
+        assert found is not None
+        low, high = np.quantile(values, [0.025, 0.975])
+        assert (found.value, found.low, found.high) == (close(figure(ratings)), close(low), close(high))  # fmt: skip
+    assert agreement.percent_agreement_interval([[1, None]]) is None
+    assert agreement.fleiss_kappa_interval([[1, 1], [1, 1]]) is None
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bootstrap_equals_scipy(seed):
     rng = np.random.default_rng(seed)

@@ -31,6 +31,21 @@ def percent_agreement(ratings: Sequence[Sequence[Rating | None]]) -> float | Non
     return same / pairs if pairs else None
 
 
+def percent_agreement_interval(
+    ratings: Sequence[Sequence[Rating | None]], *, confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
+) -> Estimate | None:  # fmt: skip
+    """Return the share of equal pairs with a percentile bootstrap interval over units; None where no unit has two."""
+    units = [given for unit in ratings if len(given := [v for v in unit if v is not None]) > 1]
+    value = percent_agreement(units)
+    if value is None:
+        return None
+    pairs = np.array([len(unit) * (len(unit) - 1) for unit in units], dtype=np.float64)
+    same = np.array([sum(unit.count(v) - 1 for v in unit) for unit in units], dtype=np.float64)
+    weights = _resamples(len(units), resamples, seed)
+    return Estimate(value, *quantiles((weights @ same) / (weights @ pairs), confidence))
+
+
 def cohen_kappa(
     first: Sequence[Rating], second: Sequence[Rating], *, weights: Weights = "none",
     levels: Sequence[Rating] | None = None,
@@ -65,15 +80,48 @@ def fleiss_kappa(ratings: Sequence[Sequence[Rating]]) -> float | None:
     Raises:
         ValueError: units have different numbers of ratings, or fewer than two; use Krippendorff's alpha there.
     """
+    agreed, levels = _fleiss_table(ratings)
+    return _fleiss(agreed.mean(), levels.sum(axis=0) / levels.sum())
+
+
+def fleiss_kappa_interval(
+    ratings: Sequence[Sequence[Rating]], *, confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
+) -> Estimate | None:  # fmt: skip
+    """Return Fleiss' kappa with a percentile bootstrap interval over units; None where it is undefined. Raises ValueError."""
+    agreed, levels = _fleiss_table(ratings)
+    value = _fleiss(agreed.mean(), levels.sum(axis=0) / levels.sum())
+    if value is None:
+        return None
+    weights = _resamples(len(agreed), resamples, seed)
+    shares = (weights @ levels) / levels.sum(axis=1)[0] / len(agreed)
+    drawn = [_fleiss(a, s) for a, s in zip(weights @ agreed / len(agreed), shares, strict=True)]
+    defined = np.array([v for v in drawn if v is not None])
+    return Estimate(value, *quantiles(defined, confidence)) if defined.size else None
+
+
+def _fleiss_table(ratings: Sequence[Sequence[Rating]]) -> tuple[Floats, Floats]:
+    """Return the share of agreeing pairs of each unit, and its ratings by level. Raises ValueError."""
     sizes = {len(unit) for unit in ratings}
     if len(sizes) != 1 or min(sizes) < 2 or any(v is None for unit in ratings for v in unit):
         raise ValueError("Fleiss' kappa needs the same number of ratings, two or more, per unit")
     raters = sizes.pop()
     levels = list(dict.fromkeys(value for unit in ratings for value in unit))
-    counts = np.array([[unit.count(level) for level in levels] for unit in map(list, ratings)])
-    observed = float(((counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))).mean())
-    expected = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
-    return None if expected >= 1 else (observed - expected) / (1 - expected)
+    counts = np.array(
+        [[unit.count(level) for level in levels] for unit in map(list, ratings)], dtype=np.float64
+    )
+    return (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1)), counts
+
+
+def _fleiss(observed: float, shares: Floats) -> float | None:
+    expected = float((shares**2).sum())
+    return None if expected >= 1 else (float(observed) - expected) / (1 - expected)
+
+
+def _resamples(units: int, resamples: int, seed: int) -> Floats:
+    """Return how often each unit is drawn, one row a resample."""
+    drawn = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), resamples)
+    return drawn.astype(np.float64)
 
 
 def krippendorff_alpha(
