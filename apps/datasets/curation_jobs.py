@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from django.db import transaction
@@ -14,6 +16,7 @@ from django.utils import timezone
 from apps.datasets import files
 from apps.datasets.coverage import coverage_of
 from apps.datasets.curation import scan
+from apps.datasets.curation.splits import document_key
 from apps.datasets.curation_checks import BATCH, CHECKS, LISTED, WorkContext, embedding, overlaps
 from apps.datasets.formats import Card, RowError, format_get, validate
 from apps.datasets.models import (
@@ -43,14 +46,16 @@ def export_run(ctx: WorkContext, pk: int) -> None:
     row = _claim(ctx, DatasetExport, pk, "version", "dataset", "tenant")
     actor = system_actor(row.tenant_id)
 
-    def records() -> Iterator[Record]:
-        found = version_rows(actor=actor, version=row.version, split=row.split, batch=BATCH)
+    def rows_of(split: str) -> Iterator[Record]:
+        found = version_rows(actor=actor, version=row.version, split=split, batch=BATCH)
         for number, pinned in enumerate(found):
             if number % BATCH == 0:
                 ctx.check()
             yield pinned.record
 
-    findings, count = _findings(ctx, row, records)
+    records = partial(rows_of, row.split)
+    # What was trained on stands in another split than what is evaluated: both are looked at, whatever leaves.
+    findings, count = _findings(ctx, row, partial(rows_of, ""))
     if count:
         _end(ctx, row, WorkStatus.BLOCKED, findings=findings, finding_count=count, error_code="decision_needed", error_message="Some rows hold what should not leave unseen. Decide about it, then export again.")  # fmt: skip
         return
@@ -75,9 +80,13 @@ def export_run(ctx: WorkContext, pk: int) -> None:
 
 
 def _findings(
-    ctx: WorkContext, row: DatasetExport, records: Any
+    ctx: WorkContext, row: DatasetExport, records: Callable[[], Iterator[Record]]
 ) -> tuple[list[dict[str, Any]], int]:
-    """Return the first findings that nobody has let pass, and how many there are."""
+    """Return the first findings that nobody has let pass, and how many there are.
+
+    Args:
+        records: all rows of the version; secrets are looked for in those that leave.
+    """
     accepted = set(
         Acceptance.objects.filter(dataset_id=row.dataset_id).values_list("fingerprint", flat=True)
     )
@@ -91,9 +100,25 @@ def _findings(
         if len(listed) < LISTED:
             listed[name] = {"fingerprint": name, **shown}
 
+    splits: dict[str, set[str]] = {}
+    first: tuple[str, str] | None = None
     for record in records():
-        for hit in scan.scan(record):
-            take(hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown)
+        if row.split in ("", record.split):
+            for hit in scan.scan(record):
+                take(
+                    hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown
+                )
+        for source in record.sources if record.split else ():
+            seen_in = splits.setdefault(document_key(source), set())
+            seen_in.add(str(record.split))
+            if first is None and len(seen_in) > 1:
+                first = record.id, source.document
+    if first is not None:
+        leaking = sorted(name for name, found in splits.items() if len(found) > 1)
+        count = f"{len(leaking):,} documents stand" if len(leaking) > 1 else "One document stands"
+        shown = f"{count} in more than one split: {'such as ' if len(leaking) > 1 else ''}“{first[1][:100]}”. Divide the rows again to mend it."  # fmt: skip
+        name = hashlib.sha256("\0".join(["leak", *leaking]).encode()).hexdigest()
+        take(name, kind="leak", row=first[0], field="split", shown=shown)
     embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None
     for overlap in overlaps(row.dataset, records, embed):
         if overlap.is_contamination:

@@ -185,9 +185,28 @@ def test_contamination_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
         r.Record("How long?", f"Yes, {long}.", split=r.Split.TRAIN),
         r.Record("For how long are they kept?", f"Because {long}!", split=r.Split.TEST),
     )
-    row = export(cast, dataset)
-    assert [found["kind"] for found in row.findings] == ["contamination"]
-    assert long in row.findings[0]["shown"]
+    for split in ("", "test", "train"):
+        row = export(cast, dataset, split=split)
+        assert [found["kind"] for found in row.findings] == ["contamination"]
+        assert long in row.findings[0]["shown"]
+
+
+def test_a_document_in_two_splits_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
+    source = r.Source("law.pdf", "Keep them for five years.")
+    rows = [
+        r.Record(f"Question {split}?", f"{split} answer.", sources=(source,), split=r.Split(split))
+        for split in ("train", "test")
+    ]
+    one, _ = add(cast, dataset, *rows, r.Record("No split?", "None.", sources=(source,)))[:2]
+    blocked = export(cast, dataset, split="test")
+    assert [(f["kind"], f["shown"]) for f in blocked.findings] == [
+        (
+            "leak",
+            "One document stands in more than one split: “law.pdf”. Divide the rows again to mend it.",
+        )
+    ]
+    done(services.split_assign(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, into="test", row_pks=[one.pk]))  # fmt: skip
+    assert export(cast, dataset, split="test").status == "completed"
 
 
 def test_a_damaged_export_is_not_offered(cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
