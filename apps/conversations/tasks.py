@@ -51,6 +51,7 @@ __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", 
 HISTORY_TURNS = 40
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
+_ABOUT = ("conversation", "run", "tenant", "assistant_version")
 
 
 def turn_ended(ended: Job) -> None:
@@ -110,13 +111,15 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         DomainError: the person has left, the model has no key any more, or a file that came with the question could not
             be read; the run fails with that reason.
     """
-    turn = (
-        Turn.objects.select_related("conversation", "run", "tenant", "assistant_version")
-        .filter(pk=turn_id, run_id=run_id)
+    question: Message | None = (
+        Message.objects.select_related(*(f"turn__{name}" for name in _ABOUT))
+        .defer("words")
+        .filter(turn_id=turn_id, turn__run_id=run_id, author=Message.Author.USER)
         .first()
     )
-    if turn is None or turn.run.status not in ACTIVE:
+    if question is None or question.turn.run.status not in ACTIVE:
         return None
+    turn: Turn = question.turn
     run: Run = turn.run
     branch = [*branch_before(turn, HISTORY_TURNS - 1), turn.pk]
     files = _files_read(turn, branch)
@@ -143,7 +146,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(turn, branch, given.media),
+        history=history_of(question, branch[:-1], given.media),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
@@ -176,29 +179,32 @@ def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
 
 
 def history_of(
-    turn: Turn, branch: Sequence[int], media: Mapping[int, tuple[Media, ...]]
+    question: Message, before: Sequence[int], media: Mapping[int, tuple[Media, ...]]
 ) -> list[LoopMessage]:
-    """Return the branch up to and with a turn's question: answers as they were written, markers included.
+    """Return a branch up to and with a question: answers as they were written, markers included.
 
     Args:
-        branch: ids of its turns.
+        before: ids of the turns that its turn follows, the oldest first.
         media: what the model is shown beside questions, by turn.
     """
+    asked = UserMessage(question.text, parts=media.get(question.turn_id, ()))
+    if not before:
+        return [asked]
     said = Message.objects.filter(
-        tenant_id=turn.tenant_id, turn_id__in=branch, author=Message.Author.USER
+        tenant_id=question.tenant_id, turn_id__in=before, author=Message.Author.USER
     )
     rows = said.order_by("turn__index").values_list(
         "text", "turn__run__model", "turn__run__answer", "turn_id"
     )
     history: list[LoopMessage] = []
     for text, model, answer, turn_id in rows:
-        question = UserMessage(text, parts=media.get(turn_id, ()))
-        if turn_id == turn.pk:
-            history.append(question)
-        elif answer.strip():
+        if answer.strip():
             provider, bare = parse_model(model)
-            history += [question, LoopTurn(provider=provider, model=bare, text=answer)]
-    return history
+            history += [
+                UserMessage(text, parts=media.get(turn_id, ())),
+                LoopTurn(provider=provider, model=bare, text=answer),
+            ]
+    return [*history, asked]
 
 
 def _user_key(run: Run) -> str:

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q
 
-from apps.tools.models import ToolLimit
 from apps.tools.policy import Subject, ToolFacts
 from basics.errors import DomainError
-from tenancy.actors import Actor
 from toolloop.tools.tool import AdmitRule, CallRefused, Severity
 
 LIMITED = "rate_limited"
@@ -143,17 +140,6 @@ def groups_of(group: str) -> list[str]:
     """Return a dotted group and those around it."""
     parts = group.split(".") if group else []
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
-
-
-def limits_load(*, actor: Actor, subject: Subject) -> ToolLimits:
-    """Return the limits as they concern one caller, in one query."""
-    about = Q(kind="tenant")
-    about |= Q(kind="member") & (Q(user=None) | Q(user_id=subject.user_id))
-    about |= Q(kind="key") & (Q(api_key=None) | Q(api_key_id=subject.api_key_id))
-    rows = ToolLimit.objects.visible_to(actor).filter(about)
-    return ToolLimits(
-        actor.tenant_id, subject, frozenset(rows.values_list("target_kind", "target"))
-    )
 
 
 def calls_take(tenant_id: int, subject: Subject, tool: str, groups: list[str]) -> Exhausted | None:

@@ -9,7 +9,8 @@ from typing import Literal
 
 from apps.tools.models import ToolGrant
 from apps.tools.policy import Decision, Effect, Subject, ToolFacts, decide, grants_about
-from apps.tools.selectors import grant_list, policy_load
+from apps.tools.selectors import grant_list
+from apps.tools.tool_rules import tool_rules
 from tenancy.actors import Actor
 from tenancy.models import Role
 
@@ -95,7 +96,7 @@ def permission_matrix(
         Denied: without the right ``tool.manage``.
     """
     grants = {grant.pk: grant for grant in grant_list(actor=actor)}
-    policy = policy_load(actor=actor)
+    policy = tool_rules(actor=actor).policy
     shown = role_columns() if columns is None else list(columns)
     own = _own(grants.values(), collection)
     decided: dict[tuple[str, Subject], tuple[Decision, bool]] = {}

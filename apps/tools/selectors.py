@@ -4,61 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.collections.models import Collection as CollectionRow
 from apps.tools.bundles import bundle_list
-from apps.tools.guard import EntryFacts, Guard, ToolChange
-from apps.tools.limits import limits_load
+from apps.tools.guard import Guard, ToolChange
+from apps.tools.limits import ToolLimits
 from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, ToolkitMember
-from apps.tools.policy import Grant, Policy, Subject, policy_compile
+from apps.tools.policy import Subject
 from apps.tools.tenant_tools import tenant_bundles
+from apps.tools.tool_rules import tool_rules
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.selectors import role_of
-from toolloop.deferred import Approval
-
-_FIELDS = (
-    "id", "effect", "target_kind", "target", "toolkit_id", "calls", "subject_kind", "subject", "collection_id",
-    "arguments", "expires_at", "note", "approver_kind", "approver", "approval_hours", "needs_reason",
-)  # fmt: skip
 
 
 def subject_of(actor: Actor) -> Subject:
     """Return whom grants know an actor as; a key has its person's role too, and the grants of both."""
     return Subject(role=role_of(actor), user_id=actor.user_id, api_key_id=actor.api_key_id)
-
-
-def policy_load(*, actor: Actor, subject: Subject | None = None) -> Policy:
-    """Return the workspace's grants, ready to decide; at most two queries.
-
-    Args:
-        subject: leave out grants that are about others.
-    """
-    rows = ToolGrant.objects.visible_to(actor)
-    if subject is not None:
-        about = Q(subject_kind="everyone") | Q(subject_kind="role", subject=subject.role)
-        about |= Q(subject_kind="member", subject=str(subject.user_id))
-        about |= Q(subject_kind="api_key", subject=str(subject.api_key_id))
-        rows = rows.filter(about)
-    grants = list(rows.order_by("pk").values_list(*_FIELDS))
-    kits: dict[int, set[str]] = {}
-    if used := {row[4] for row in grants if row[4] is not None}:
-        members = ToolkitMember.objects.visible_to(actor).filter(toolkit_id__in=used)
-        for kit, name in members.values_list("toolkit_id", "tool_name"):
-            kits.setdefault(kit, set()).add(name)
-    return policy_compile(
-        (
-            Grant(
-                pk, effect, kind, target, frozenset(kits.get(kit, ())), calls, who_kind, who,
-                collection, arguments, expires_at, note, Approval(*approval),
-            )
-            for pk, effect, kind, target, kit, calls, who_kind, who, collection, arguments, expires_at, note, *approval
-            in grants
-        ),
-        now=timezone.now(),
-    )  # fmt: skip
 
 
 def guard_for(
@@ -69,7 +33,7 @@ def guard_for(
     off: Collection[str] = (),
     change: ToolChange | None = None,
 ) -> Guard:
-    """Return the policy as it concerns one caller; at most seven queries, however many tools and grants there are.
+    """Return the policy as it concerns one caller; at most four queries, however many tools and grants there are.
 
     Args:
         scope: collections that the calls are about: id -> name.
@@ -78,21 +42,16 @@ def guard_for(
         change: see ``Guard``.
     """
     subject = subject_of(actor)
-    entries = ToolEntry.objects.visible_to(actor)
+    rules = tool_rules(actor=actor, subject=subject)
     return Guard(
-        policy_load(actor=actor, subject=subject),
+        rules.policy,
         subject,
         scope=scope,
-        entries={
-            name: EntryFacts(is_enabled, description, timeout_s)
-            for name, is_enabled, description, timeout_s in entries.values_list(
-                "name", "is_enabled", "description", "timeout_s"
-            )
-        },
+        entries=rules.entries,
         can=actor.can,
         clock=timezone.now,
-        bundles=(*bundle_list(), *tenant_bundles(actor=actor)),
-        admit=limits_load(actor=actor, subject=subject).rule,
+        bundles=(*bundle_list(), *(tenant_bundles(actor=actor) if rules.has_sources else ())),
+        admit=ToolLimits(actor.tenant_id, subject, rules.limited).rule,
         tools=tools,
         off=off,
         change=change,

@@ -44,7 +44,12 @@ class NotifyBroker(ORM):  # type: ignore[misc]
         """Forget an entry; acknowledging and failing both end here."""
         close_old_connections()  # the monitor's line may have gone while it waited
         with connections[Conf.ORM].cursor() as cursor:
-            cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
+            # Lost to a crash of the database it is handed out once more, and finds its job taken.
+            cursor.execute(
+                "DELETE FROM django_q_ormq WHERE id = %s "
+                "RETURNING set_config('synchronous_commit', 'off', true)",
+                [task_id],
+            )
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         try:
@@ -79,6 +84,8 @@ class NotifyBroker(ORM):  # type: ignore[misc]
             self._connection = psycopg.connect(
                 autocommit=True, **{k: v for k, v in params.items() if k in wanted}
             )
+            # A lock that a crash of the database forgets does no harm: the claim of the job decides who runs it.
+            self._connection.execute("SET synchronous_commit TO off")
             self._connection.execute(f"LISTEN {CHANNEL}")
         return self._connection
 

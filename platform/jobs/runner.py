@@ -49,17 +49,17 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     """Take a queued job for this process, or return None when somebody else has it or it has ended.
 
     One conditional UPDATE: of two processes that claim at once, one gets the row. The attempt is counted here, so a
-    crash counts.
+    crash counts. Its commit is not waited for: whatever the job then makes durable makes the claim durable before it.
     """
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            f"{_CLAIM} RETURNING {', '.join(_COLUMNS)}",
+            f"{_CLAIM} RETURNING {', '.join(_COLUMNS)}, set_config('synchronous_commit', 'off', true)",
             [worker_name(), settings.JOB_LEASE_S, job_id],
         )
         row = cursor.fetchone()
     if row is None:
         return None
-    values = list(row)
+    values = list(row[:-1])
     values[_COLUMNS.index("payload")] = json.loads(values[_COLUMNS.index("payload")])
     job: Job = Job.from_db("default", _COLUMNS, values)
     return job

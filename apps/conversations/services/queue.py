@@ -53,10 +53,12 @@ def question_queue(
     text = text_checked(text)
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        waiting: dict[uuid.UUID, QueuedQuestion] = {q.client_id: q for q in row.queued.all()}
+        ends = turn_ends(row, client_id)
+        waiting: dict[uuid.UUID, QueuedQuestion] = (
+            {q.client_id: q for q in row.queued.all()} if ends.is_queue else {}
+        )
         if client_id in waiting:
             return waiting[client_id]
-        ends = turn_ends(row, client_id)
         if ends.known is not None or not (waiting or ends.active):
             return turn_add(
                 tenant, actor, row, ends, text=text, client_id=client_id, model=model, assistant=assistant,

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Q, Subquery
+from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.conversations.models import AssistantVersion, Attachment, Conversation, Message, Turn
@@ -93,24 +92,43 @@ def turn_submit(
 
 @dataclass(frozen=True, slots=True)
 class TurnEnds:
-    """What decides whether a question can be asked: the turn that it is already, the active one, and the newest."""
+    """What decides whether a question can be asked, and how.
 
-    known: Turn | None
-    active: Turn | None
-    newest: Turn | None
+    Attributes:
+        known: id of the turn that it is already.
+        active: id of the turn whose answer is under way.
+        newest: index of the newest turn.
+        is_queue: questions wait already.
+        has_files: something was attached to the conversation.
+    """
+
+    known: int | None
+    active: int | None
+    newest: int | None
+    is_queue: bool
+    has_files: bool
+
+
+_ENDS = """
+SELECT max(id) FILTER (WHERE client_id = %(client)s), max(id) FILTER (WHERE is_active), max(index),
+    EXISTS (SELECT FROM conversations_queuedquestion
+        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
+    EXISTS (SELECT FROM conversations_attachment
+        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s)
+FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s
+"""
 
 
 def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
-    """Return them for a conversation whose lock is held, by one statement."""
-    turns = Turn.objects.filter(conversation=conversation)
-    newest = turns.order_by("-index").values("index")[:1]
-    wanted = Q(client_id=client_id) | Q(index=Subquery(newest)) | Q(is_active=True)
-    found = list(turns.filter(wanted).order_by("index"))
-    return TurnEnds(
-        known=next((turn for turn in found if turn.client_id == client_id), None),
-        active=next((turn for turn in found if turn.is_active), None),
-        newest=found[-1] if found else None,
-    )
+    """Return them for a conversation whose lock is held, by one statement on the way to the first text."""
+    values = {
+        "tenant": conversation.tenant_id,
+        "conversation": conversation.pk,
+        "client": client_id,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDS, values)
+        return TurnEnds(*cursor.fetchone())
 
 
 def turn_add(
@@ -129,20 +147,20 @@ def turn_add(
 ) -> Turn:
     """Do what ``turn_submit`` does, in its transaction and under the conversation's lock; the text is checked."""
     if ends.known is not None:
-        return ends.known
+        return Turn.objects.get(pk=ends.known, conversation=row)
     if ends.active is not None:
-        raise _busy(ends.active)
+        raise _busy(Turn.objects.get(pk=ends.active, conversation=row))
     version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
     files = attachments_checked(actor, row, attachments, beside)
     attachments_seen(tenant, files, row.model)
-    run = _run(tenant, actor, row, version)
+    run = _run(tenant, actor, row, version, has_files=ends.has_files)
     turn = Turn.objects.create(
         tenant=tenant,
         conversation=row,
         run=run,
         parent_id=_parent(row, beside, after),
         assistant_version=version,
-        index=0 if ends.newest is None else ends.newest.index + 1,
+        index=0 if ends.newest is None else ends.newest + 1,
         client_id=client_id,
     )
     row.title, row.head = row.title or title_of(text), turn
@@ -280,7 +298,9 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         conversation.save(update_fields=[*CHOICE, "updated_at", "head"])
         row.messages.filter(author=Message.Author.ASSISTANT).delete()
         row.citations.all().delete()
-        row.run, row.assistant_version = _run(tenant, actor, conversation, version), version
+        has_files = Attachment.objects.filter(conversation=conversation).exists()
+        row.run = _run(tenant, actor, conversation, version, has_files=has_files)
+        row.assistant_version = version
         row.is_active, row.removed_markers = True, 0
         row.save(update_fields=["run", "assistant_version", "is_active", "removed_markers"])
         _start(tenant, actor, row, row.run)
@@ -297,7 +317,12 @@ def _parent(conversation: Conversation, beside: Turn | None, after: Turn | None)
 
 
 def _run(
-    tenant: Tenant, actor: Actor, conversation: Conversation, version: AssistantVersion | None
+    tenant: Tenant,
+    actor: Actor,
+    conversation: Conversation,
+    version: AssistantVersion | None,
+    *,
+    has_files: bool,
 ) -> Run:
     facts = {
         "conversation": conversation.pk,
@@ -305,7 +330,7 @@ def _run(
         "assistant": None if version is None else version.assistant_id,
         "actor": actor_facts(actor),
         "path": CallPath.CHAT,
-        PRIVATE: Attachment.objects.filter(conversation=conversation).exists(),
+        PRIVATE: has_files,
         "request_id": origin.current().request_id,
     }
     return run_create(
