@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
 
-from apps.collections.models import Collection
 from apps.conversations import tools
 from apps.conversations.answers import CITING, form_of
 from apps.conversations.assistant_selectors import version_options
@@ -64,7 +63,7 @@ def answering_of(
     provider: Provider,
     guard: Guard,
     history: Sequence[Message],
-    collections: Sequence[Collection],
+    collections: Mapping[int, str],
     native: bool,
     loaded: Callable[[], Any],
     beside: Sequence[Tool] = (),
@@ -77,7 +76,7 @@ def answering_of(
         model: who is asked, by its routing name; ``provider`` is its adapter.
         guard: narrowed to the version's toolkit already.
         history: the whole conversation up to the question.
-        collections: what is searched.
+        collections: what is searched: id -> name.
         native, loaded: see ``run_toolset``.
         beside: tools that ask other assistants; not for modes with tools of their own.
         is_text: no form, whatever the version has: another assistant reads it.
@@ -107,9 +106,7 @@ def answering_of(
             theirs=[*planning, *reading, *beside],
             native=native,
             loaded=loaded,
-            brought=lambda: collection_tools(
-                tenant_id=run.tenant_id, collections=[c.pk for c in collections]
-            ),
+            brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=collections),
         )
     if mode == Mode.PLANNED:
         provider = provider_wrapped(
@@ -129,7 +126,7 @@ def answering_of(
     return Answering(
         provider=provider,
         system=_system(
-            version, mode, collections, is_formed=form is not None, has_files=bool(reading)
+            version, mode, collections.values(), is_formed=form is not None, has_files=bool(reading)
         ),
         history=_remembered(history, options.memory_turns),
         toolset=toolset,
@@ -176,7 +173,7 @@ async def answering_execute(
 def _system(
     version: AssistantVersion | None,
     mode: Mode,
-    collections: Sequence[Collection],
+    names: Iterable[str],
     *,
     is_formed: bool,
     has_files: bool,
@@ -191,7 +188,6 @@ def _system(
         parts.append(CITING)
     if version is not None and version.prompt.strip():
         parts.append(version.prompt.strip())
-    names = (c.name for c in collections)
     return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files)
 
 

@@ -118,15 +118,11 @@ def _prepare(version: AssistantVersion, scope: Scope, question: str) -> _Ready:
         actor = actor_now(scope.run)
         own = version_collections(version)
         only = own if scope.only is None else scope.only if own is None else own & scope.only
-        collections = [
-            c
-            for c in selectors.scope_collections(actor=actor, conversation=scope.conversation)
-            if only is None or c.pk in only
-        ]
+        collections = selectors.scope_names(actor=actor, conversation=scope.conversation, only=only)
         guard = guard_for(
             actor=actor,
-            scope={c.pk: c.name for c in collections},
-            tools=version_tools(version, [c.pk for c in collections]),
+            scope=collections,
+            tools=version_tools(version, collections),
             change=scope.guard.change,
         )
         model = version.model or selectors.model_default(selectors.model_list(scope.tenant))

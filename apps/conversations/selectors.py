@@ -214,11 +214,26 @@ def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[i
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
     """Return the collections a conversation searches that the actor may read now (None: all there are)."""
+    return list(_scope(actor, conversation).select_related("space"))
+
+
+def scope_names(
+    *,
+    actor: Actor,
+    conversation: Conversation | None,
+    only: frozenset[int] | None = None,
+) -> dict[int, str]:
+    """Return id and name of what ``scope_collections`` does, in its order; of ``only`` these, where that is not None."""
+    found = _scope(actor, conversation).values_list("pk", "name")
+    return {pk: name for pk, name in found if only is None or pk in only}
+
+
+def _scope(actor: Actor, conversation: Conversation | None) -> QuerySet[Collection]:
     actor.require("collection.read")
-    rows = Collection.objects.visible_to(actor).select_related("space").order_by("name")
+    rows: QuerySet[Collection] = Collection.objects.visible_to(actor).order_by("name")
     if conversation is None or conversation.searches_all:
-        return list(rows)
-    return list(rows.filter(pk__in=scope_pks(conversation)))
+        return rows
+    return rows.filter(pk__in=scope_pks(conversation))
 
 
 def scope_pks(conversation: Conversation) -> list[int]:

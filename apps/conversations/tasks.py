@@ -51,7 +51,6 @@ __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", 
 HISTORY_TURNS = 40
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
-_ABOUT = ("conversation", "run", "tenant", "assistant_version")
 
 
 def turn_ended(ended: Job) -> None:
@@ -111,8 +110,9 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         DomainError: the person has left, the model has no key any more, or a file that came with the question could not
             be read; the run fails with that reason.
     """
+    # No more joins than these: Postgres plans each anew, and with two more the plan takes longer than the other reads.
     question: Message | None = (
-        Message.objects.select_related(*(f"turn__{name}" for name in _ABOUT))
+        Message.objects.select_related("turn__conversation", "turn__run")
         .defer("words")
         .filter(turn_id=turn_id, turn__run_id=run_id, author=Message.Author.USER)
         .first()
@@ -126,15 +126,11 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     actor = actor_now(run)
     version = turn.assistant_version
     only = None if version is None else version_collections(version)
-    collections = [
-        c
-        for c in selectors.scope_collections(actor=actor, conversation=turn.conversation)
-        if only is None or c.pk in only
-    ]
+    collections = selectors.scope_names(actor=actor, conversation=turn.conversation, only=only)
     guard = guard_for(
         actor=actor,
-        scope={c.pk: c.name for c in collections},
-        tools=None if version is None else version_tools(version, [c.pk for c in collections]),
+        scope=collections,
+        tools=None if version is None else version_tools(version, collections),
         off=frozenset(turn.conversation.tools_off),
     )
     provider = provider_for(turn.tenant, run.model)
@@ -159,7 +155,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         run=run,
         answering=answering,
         guard=guard,
-        collections=[c.pk for c in collections],
+        collections=list(collections),
         only=only,
         given=given,
     )

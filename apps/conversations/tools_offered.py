@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.conversations.assistant_selectors import version_tools
 from apps.conversations.models import AssistantVersion
-from apps.conversations.selectors import scope_collections
+from apps.conversations.selectors import scope_names
 from apps.tools.selectors import guard_for
 from tenancy.actors import Actor
 
@@ -31,7 +31,7 @@ def tool_lines(
         version: the assistant that answers, with its toolkit; None for the model alone.
         off: names of those that are switched off.
     """
-    scope = {c.pk: c.name for c in scope_collections(actor=actor, conversation=None)}
+    scope = scope_names(actor=actor, conversation=None)
     tools = None if version is None else version_tools(version, scope)
     guard = guard_for(actor=actor, scope=scope, tools=tools)
     lines: dict[str, ToolLine] = {}

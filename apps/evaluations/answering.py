@@ -121,10 +121,8 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
     delivery = None if attack is None else Delivery(attack, target.tools)
     guard = guard_for(
         actor=actor,
-        scope={c.pk: c.name for c in collections},
-        tools=None
-        if version is None or stored is None
-        else version_tools(version, [c.pk for c in collections]),
+        scope=collections,
+        tools=None if version is None or stored is None else version_tools(version, collections),
         change=partial(held, tools=target.tools, executes=target.executes)
         if delivery is None
         else delivery.change,
@@ -155,17 +153,17 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
     if delivery is not None:
         names = [tool.name for tool in guard.tools()]
         answering, brings = delivery.apply(answering, model=model, offered=names)
-    return _Ready(run, answering, guard, [c.pk for c in collections], brings)
+    return _Ready(run, answering, guard, list(collections), brings)
 
 
 def _collections(
     actor: Actor, target: AssistantTarget, version: AssistantVersion | None
-) -> list[Collection]:
+) -> dict[int, str]:
     only = None if target.collections is None else frozenset(target.collections)
     if only is None and version is not None:
         only = version_collections(version)
-    rows = Collection.objects.visible_to(actor).select_related("space").order_by("name")
-    return list(rows if only is None else rows.filter(pk__in=only))
+    rows = Collection.objects.visible_to(actor).order_by("name")
+    return dict((rows if only is None else rows.filter(pk__in=only)).values_list("pk", "name"))
 
 
 def _run_create(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Never
 
@@ -88,23 +89,24 @@ def _prepare(run_id: int) -> _Prepared | None:
     version = _version(run)
     only = None if version is None else version_collections(version)
     asked: list[int] | None = facts["collections"]
-    rows = list(Collection.objects.visible_to(actor).order_by("name")) if asked != [] else []
-    if asked is not None:
-        rows = [row for row in rows if row.pk in asked]
-    if only is not None:
-        rows = [row for row in rows if row.pk in only]
-    narrowed = asked if only is None else [row.pk for row in rows]
+    rows = Collection.objects.visible_to(actor).order_by("name").values_list("pk", "name")
+    found = {
+        pk: name
+        for pk, name in (rows if asked != [] else ())
+        if (asked is None or pk in asked) and (only is None or pk in only)
+    }
+    narrowed = asked if only is None else list(found)
     guard = offer_guard(
         actor=actor,
         collections=narrowed,
-        tools=None if version is None else version_tools(version, [row.pk for row in rows]),
+        tools=None if version is None else version_tools(version, found),
     )
     provider = provider_for(run.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
     native = profile is not None and profile.deferred_tools
     history = [message_from_json(message) for message in facts["history"]]
     if version is None:
-        way = _free(run, guard, provider, history, rows, native=native)
+        way = _free(run, guard, provider, history, found, native=native)
     else:
         theirs = [_client_tool(tool) for tool in facts["tools"]]
         taken = {tool.name for tool in theirs}
@@ -115,14 +117,14 @@ def _prepare(run_id: int) -> _Prepared | None:
         )
         way = answering_of(
             version, run=run, model=run.model, provider=provider, guard=guard, history=history,
-            collections=rows, native=native, loaded=tuple,
+            collections=found, native=native, loaded=tuple,
             beside=[*theirs, *(helper for helper in helpers if helper.name not in taken)],
         )  # fmt: skip
         way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
     if (first := facts.get("first_tool")) and not RunStep.objects.filter(run=run).exists():
         # Its call goes to the client and ends this stretch of the run; the next one has all tools.
         way = replace(way, toolset=way.toolset.filtered(lambda tool: tool.name == first))
-    return _Prepared(run.tenant, run, way, guard, [row.pk for row in rows], facts)
+    return _Prepared(run.tenant, run, way, guard, list(found), facts)
 
 
 def _version(run: Run) -> AssistantVersion | None:
@@ -141,7 +143,7 @@ def _free(
     guard: Guard,
     provider: Provider,
     history: list[Message],
-    collections: list[Collection],
+    collections: Mapping[int, str],
     *,
     native: bool,
 ) -> Answering:
@@ -155,12 +157,9 @@ def _free(
             run,
             theirs=theirs,
             native=native,
-            brought=lambda: collection_tools(
-                tenant_id=run.tenant_id, collections=[row.pk for row in collections]
-            ),
+            brought=lambda: collection_tools(tenant_id=run.tenant_id, collections=collections),
         )
-        names = [row.name for row in collections]
-        system = "\n\n".join(filter(None, [own.system_prompt(names), system]))
+        system = "\n\n".join(filter(None, [own.system_prompt(collections.values()), system]))
     return Answering(
         provider=provider,
         system=system,

@@ -110,7 +110,7 @@ class TurnEnds:
 
 
 _ENDS = """
-SELECT max(id) FILTER (WHERE client_id = %(client)s), max(id) FILTER (WHERE is_active), max(index),
+SELECT max(id) FILTER (WHERE client_id = %(client)s::uuid), max(id) FILTER (WHERE is_active), max(index),
     EXISTS (SELECT FROM conversations_queuedquestion
         WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
     EXISTS (SELECT FROM conversations_attachment
@@ -121,10 +121,10 @@ FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(con
 
 def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
     """Return them for a conversation whose lock is held, by one statement on the way to the first text."""
-    values = {
+    values: dict[str, int | str] = {
         "tenant": conversation.tenant_id,
         "conversation": conversation.pk,
-        "client": client_id,
+        "client": str(client_id),
     }
     with connection.cursor() as cursor:
         cursor.execute(_ENDS, values)

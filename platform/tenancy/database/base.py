@@ -46,6 +46,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _applied: str | None = None
     _in_savepoint_rollback = False
     _used_at = 0.0
+    health_check_done: bool
+    health_check_enabled: bool
 
     def get_new_connection(self, conn_params: Any) -> Any:
         self._applied = None
@@ -79,7 +81,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             and not _has_news(self.connection)
         ):
             self.health_check_done = True
-        super().close_if_health_check_failed()  # type: ignore[misc]
+        super().close_if_health_check_failed()
 
     def create_cursor(self, name: str | None = None) -> Any:
         self._used_at = time.monotonic()
