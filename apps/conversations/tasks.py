@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db import connection
 
 from apps.conversations import selectors, tools
 from apps.conversations.after_answer import conversation_title, queue_next
@@ -22,7 +23,7 @@ from apps.conversations.attachments import (
 from apps.conversations.branches import branch_before
 from apps.conversations.closing import turn_close
 from apps.conversations.helpers import helper_tools
-from apps.conversations.models import Attachment, Message, Turn
+from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.conversations.services.attachments import unreadable
@@ -37,6 +38,7 @@ from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
+from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.media import Media
@@ -51,6 +53,15 @@ __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", 
 HISTORY_TURNS = 40
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
+_TURN, _RUN = Columns(Turn, "t"), Columns(Run, "r")
+_CONVERSATION, _TENANT = Columns(Conversation, "c"), Columns(Tenant, "w")
+_QUESTION = f"""
+SELECT {_TURN}, {_RUN}, {_CONVERSATION}, {_TENANT},
+    (SELECT m.text FROM conversations_message m WHERE m.turn_id = t.id AND m.author = 'user')
+FROM conversations_turn t JOIN runs_run r ON r.id = t.run_id JOIN tenancy_tenant w ON w.id = t.tenant_id
+    JOIN conversations_conversation c ON c.id = t.conversation_id
+WHERE t.tenant_id = %s AND t.id = %s AND t.run_id = %s
+"""  # noqa: S608 - names of columns
 
 
 def turn_ended(ended: Job) -> None:
@@ -74,7 +85,7 @@ class _Prepared:
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
 async def turn_run(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
     """Answer a turn's question with the loop; safe to run again at any point."""
-    prepared = await ctx.in_db(_prepare, turn_id, run_id)
+    prepared = await ctx.in_db(_prepare, ctx.tenant_id, turn_id, run_id)
     if prepared is None:
         return
     run, turn = prepared.run, prepared.turn
@@ -102,7 +113,7 @@ def _close(run: Run, finished: RunFinished) -> None:
     turn_close(run)
 
 
-def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
+def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     """Read everything a run needs in one go; None when there is nothing to do any more.
 
     Raises:
@@ -110,16 +121,10 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         DomainError: the person has left, the model has no key any more, or a file that came with the question could not
             be read; the run fails with that reason.
     """
-    # No more joins than these: Postgres plans each anew, and with two more the plan takes longer than the other reads.
-    question: Message | None = (
-        Message.objects.select_related("turn__conversation", "turn__run")
-        .defer("words")
-        .filter(turn_id=turn_id, turn__run_id=run_id, author=Message.Author.USER)
-        .first()
-    )
-    if question is None or question.turn.run.status not in ACTIVE:
+    found = _question(tenant_id, turn_id, run_id)
+    if found is None or found[0].run.status not in ACTIVE:
         return None
-    turn: Turn = question.turn
+    turn, question = found
     run: Run = turn.run
     branch = [*branch_before(turn, HISTORY_TURNS - 1), turn.pk]
     files = _files_read(turn, branch)
@@ -142,7 +147,7 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(question, branch[:-1], given.media),
+        history=history_of(turn, question, branch[:-1], given.media),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
@@ -161,6 +166,20 @@ def _prepare(turn_id: int, run_id: int) -> _Prepared | None:
     )
 
 
+def _question(tenant_id: int, turn_id: int, run_id: int) -> tuple[Turn, str] | None:
+    """Return a turn that has this run, with its run, conversation and tenant, and the question."""
+    with connection.cursor() as cursor:
+        cursor.execute(_QUESTION, [tenant_id, turn_id, run_id])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    turn = _TURN.take(values)
+    turn.run, turn.conversation = _RUN.take(values), _CONVERSATION.take(values)
+    turn.tenant = _TENANT.take(values)
+    return turn, next(values)
+
+
 def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
     """Return the files of a branch, all of which have been read or never will be. Raises JobPostponed, Invalid."""
     if not turn.run.request.get(PRIVATE):  # the conversation had no file when this was asked
@@ -175,19 +194,19 @@ def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
 
 
 def history_of(
-    question: Message, before: Sequence[int], media: Mapping[int, tuple[Media, ...]]
+    turn: Turn, question: str, before: Sequence[int], media: Mapping[int, tuple[Media, ...]]
 ) -> list[LoopMessage]:
-    """Return a branch up to and with a question: answers as they were written, markers included.
+    """Return a branch up to and with a turn's question: answers as they were written, markers included.
 
     Args:
-        before: ids of the turns that its turn follows, the oldest first.
+        before: ids of the turns that it follows, the oldest first.
         media: what the model is shown beside questions, by turn.
     """
-    asked = UserMessage(question.text, parts=media.get(question.turn_id, ()))
+    asked = UserMessage(question, parts=media.get(turn.pk, ()))
     if not before:
         return [asked]
     said = Message.objects.filter(
-        tenant_id=question.tenant_id, turn_id__in=before, author=Message.Author.USER
+        tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER
     )
     rows = said.order_by("turn__index").values_list(
         "text", "turn__run__model", "turn__run__answer", "turn_id"

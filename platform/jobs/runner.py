@@ -7,7 +7,6 @@ all, and the claim decides.
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -32,11 +31,12 @@ from jobs.lane import lane
 from jobs.models import Job, JobStatus
 from jobs.queue import ProcessLock, SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
+from tenancy.database.columns import Columns
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
 
-_COLUMNS = [field.attname for field in Job._meta.concrete_fields]
+_JOB = Columns(Job, "jobs_job")
 _CLAIM = (
     "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
     "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
@@ -53,16 +53,11 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     """
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            f"{_CLAIM} RETURNING {', '.join(_COLUMNS)}, set_config('synchronous_commit', 'off', true)",
+            f"{_CLAIM} RETURNING {_JOB}, set_config('synchronous_commit', 'off', true)",
             [worker_name(), settings.JOB_LEASE_S, job_id],
         )
         row = cursor.fetchone()
-    if row is None:
-        return None
-    values = list(row[:-1])
-    values[_COLUMNS.index("payload")] = json.loads(values[_COLUMNS.index("payload")])
-    job: Job = Job.from_db("default", _COLUMNS, values)
-    return job
+    return None if row is None else _JOB.take(iter(row))
 
 
 def run_loop(tenant_id: int, job_id: int) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core import signing
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from basics.errors import Conflict
 from tenancy import crypto, keys
 from tenancy.actors import Actor
+from tenancy.database.columns import Columns
 from tenancy.models import (
     ApiKey,
     AuditEvent,
@@ -28,6 +30,17 @@ from tenancy.models import (
 )
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.scope import platform_scope, tenant_scope
+
+_MEMBER, _TENANT = Columns(Membership, "m"), Columns(Tenant, "t")
+# By hand, for they are asked at every request and before every answer.
+_MEMBERSHIP = f"""
+SELECT {_MEMBER}, {_TENANT} FROM tenancy_membership m JOIN tenancy_tenant t ON t.id = m.tenant_id
+WHERE m.user_id = %s AND t.slug = %s AND t.is_active
+"""  # noqa: S608 - names of columns
+_CREDENTIALS = (
+    "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s ORDER BY provider, endpoint"
+)
+_ENTRIES = "SELECT * FROM tenancy_modelentry WHERE tenant_id = %s ORDER BY name"
 
 INVITE_SALT = "tenancy.invite"
 INVITE_LIFETIME = timedelta(days=7)
@@ -52,12 +65,15 @@ def tenant_find(*, slug: str) -> Tenant | None:
 
 def membership_find(*, user: User, slug: str) -> Membership | None:
     """Return the user's membership in an active tenant of that slug, or None (unknown and foreign look alike)."""
-    with platform_scope():
-        return (
-            Membership.objects.select_related("tenant")
-            .filter(user=user, tenant__slug=slug, tenant__is_active=True)
-            .first()
-        )
+    with platform_scope(), connection.cursor() as cursor:
+        cursor.execute(_MEMBERSHIP, [user.pk, slug])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    membership = _MEMBER.take(values)
+    membership.tenant = _TENANT.take(values)
+    return membership
 
 
 def membership_list(*, user: User) -> list[Membership]:
@@ -288,8 +304,7 @@ def credential_for(*, tenant: Tenant, provider: str, endpoint: str = "") -> Cred
 def credential_rows(*, tenant: Tenant) -> list[ProviderCredential]:
     """Return all credentials of a workspace, disabled ones too, still encrypted; for what runs on its behalf."""
     with tenant_scope(tenant.pk):
-        rows = ProviderCredential.objects.filter(tenant=tenant).order_by("provider", "endpoint")
-        return list(rows)
+        return list(ProviderCredential.objects.raw(_CREDENTIALS, [tenant.pk]))
 
 
 def credential_open(row: ProviderCredential) -> Credential:
@@ -324,7 +339,7 @@ def model_entry_list(*, actor: Actor) -> QuerySet[ModelEntry]:
 def model_entry_rows(*, tenant: Tenant) -> list[ModelEntry]:
     """Return what a workspace states about models; for what runs on its behalf."""
     with tenant_scope(tenant.pk):
-        return list(ModelEntry.objects.filter(tenant=tenant).order_by("name"))
+        return list(ModelEntry.objects.raw(_ENTRIES, [tenant.pk]))
 
 
 def audit_list(

@@ -274,7 +274,7 @@ def test_an_assistant_brings_its_model(who: dict[str, Any]) -> None:
 
 def prepared(turn: Turn) -> Any:
     """Return what the worker would run."""
-    return tasks._prepare(turn.pk, turn.run_id)
+    return tasks._prepare(turn.tenant_id, turn.pk, turn.run_id)
 
 
 def test_a_turn_searches_what_person_conversation_and_assistant_share(

@@ -77,8 +77,8 @@ def shown(cast: Cast, turn: Turn) -> list[str]:
 
 
 def _history(turn: Turn) -> Any:
-    question = turn.messages.get(author="user")
-    return history_of(question, branch_before(turn, HISTORY_TURNS - 1), {})
+    question = turn.messages.get(author="user").text
+    return history_of(turn, question, branch_before(turn, HISTORY_TURNS - 1), {})
 
 
 def said(turn: Turn) -> list[str]:

@@ -37,7 +37,7 @@ def offered(conversation: Conversation, member: dict[str, Any]) -> set[str]:
     turn = services.turn_submit(
         **member, conversation=conversation, text="What?", client_id=uuid.uuid4()
     )
-    prepared = tasks._prepare(turn.pk, turn.run_id)
+    prepared = tasks._prepare(turn.tenant_id, turn.pk, turn.run_id)
     assert prepared is not None
     return set(prepared.answering.toolset.names())
 

@@ -114,7 +114,7 @@ def test_example_is_added_published_and_only_once(cast: Cast, admin: dict[str, A
         tenant=cast.tenant, actor=cast.actor("viewer"), text="Which duty?", client_id=uuid.uuid4(),
         assistant="trade-compliance",
     )  # fmt: skip
-    prepared = tasks._prepare(turn.pk, turn.run_id)
+    prepared = tasks._prepare(turn.tenant_id, turn.pk, turn.run_id)
     assert prepared is not None
     # The toolkit's, besides what the mode brings itself.
     assert set(prepared.answering.toolset.names()) - {"plan"} == {

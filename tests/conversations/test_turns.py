@@ -233,8 +233,7 @@ async def test_history_has_the_answers_as_they_were_written(
     third = await sync_to_async(ask)(cast, "Third?", conversation=turn.conversation)
     with tenant_scope(cast.tenant.pk):
         before = await sync_to_async(branch_before)(third, HISTORY_TURNS - 1)
-        question = await third.messages.select_related("turn").aget()
-        history = await sync_to_async(history_of)(question, before, {})
+        history = await sync_to_async(history_of)(third, "Third?", before, {})
     assert history == [
         UserMessage("First?"),
         LoopTurn(provider="extractive", model="extractive", text=f"One [c{chunk.pk}]."),
