@@ -35,7 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     from config.embedded import EmbeddedPostgres
 
-    server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]))
+    # Nothing here has to outlive a crash of the machine, and each commit would wait for the disk: 32,000 times in
+    # tests/tools/test_enforcement.py alone.
+    server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]), durable=False)
     server.start()
     os.environ["DATABASE_URL"] = server.url
     config.add_cleanup(lambda: (server.stop(), None)[1])
