@@ -101,6 +101,7 @@ class ExperimentsView(_Base):
             repeats=values["repeats"],
             judge_repeats=values["judge_repeats"],
             stops_dominated=values["stops_dominated"],
+            same_documents=values["same_documents"],
             concurrency=values["concurrency"],
             budget_usd=values["budget_usd"],
         )

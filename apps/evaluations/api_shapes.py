@@ -41,6 +41,7 @@ class ExperimentInput(serializers.Serializer[Any]):
     )
     judge_repeats = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_JUDGE_REPEATS, help_text="How often a model judges each answer; the mean counts.")  # fmt: skip
     stops_dominated = serializers.BooleanField(required=False, default=False, help_text="Ask an arm no further once another is shown to answer better at no higher cost.")  # fmt: skip
+    same_documents = serializers.BooleanField(required=False, default=False, help_text="Arms search different collections, which must hold the same documents: what differs is how these are cut into passages.")  # fmt: skip
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)  # fmt: skip
     budget_usd = serializers.DecimalField(required=False, allow_null=True, default=None, max_digits=12, decimal_places=6, min_value=0, help_text="Hard limit for answers and judges; null for none.")  # fmt: skip
 

@@ -1,11 +1,13 @@
-"""Which documents were searched, as one hash: results over different documents are not compared by a gate."""
+"""Which documents are searched: as one hash, for a gate compares no results over different ones, and whether they are the same."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
-from apps.collections.models import Document, DocumentStatus
+from apps.collections.models import Collection, Document, DocumentStatus
+from basics.errors import Invalid
 from tenancy.actors import Actor
 
 
@@ -20,3 +22,36 @@ def corpus_fingerprint(*, actor: Actor, collections: Sequence[int] | None) -> st
     ):
         digest.update(repr(row).encode())
     return digest.hexdigest()
+
+
+def documents_same_check(*, actor: Actor, searched: Sequence[Sequence[int] | None]) -> None:
+    """Refuse arms that do not search the same documents, by the hashes of their live files; their passages may differ.
+
+    Args:
+        searched: ids of each arm's collections; None for all.
+
+    Raises:
+        Invalid: ``documents_differ``.
+    """
+    named = [sorted(set(one)) for one in searched if one]
+    if len(named) < len(searched) or len({tuple(one) for one in named}) < 2:
+        raise _differ("Choose two collections or more: each arm searches one of them.")
+    ids = {pk for one in named for pk in one}
+    files: dict[int, Counter[str]] = {pk: Counter() for pk in ids}
+    rows = Document.objects.visible_to(actor).current().filter(status=DocumentStatus.READY)
+    for pk, sha256 in rows.filter(collection_id__in=ids).values_list("collection_id", "sha256"):
+        files[pk][sha256] += 1
+    first, *others = (sum((files[pk] for pk in one), Counter()) for one in named)
+    for other, one in zip(others, named[1:], strict=True):
+        missing, more = (first - other).total(), (other - first).total()
+        if missing or more:
+            names = Collection.objects.visible_to(actor).filter(pk__in=one).order_by("name")
+            raise _differ(
+                f"“{', '.join(names.values_list('name', flat=True))}” does not hold the same documents as the first "
+                f"collection: {missing:,} of them are missing, and {more:,} are others. Upload the same files into both, "
+                "and wait until they are read."
+            )
+
+
+def _differ(message: str) -> Invalid:
+    return Invalid("documents_differ", message, data={"fields": {"collections": [message]}})

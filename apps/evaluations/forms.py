@@ -18,7 +18,7 @@ from apps.evaluations.scorers.registry import JUDGES
 from apps.evaluations.services import ArmSpec
 from apps.evaluations.services.experiments import MAX_JUDGE_REPEATS
 from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
-from apps.evaluations.targets import arms_expand
+from apps.evaluations.targets import MAX_NEIGHBOURS, arms_expand
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -40,12 +40,13 @@ _SCORERS = [
     ("loop_ends", "Ends by itself, not in circles"),
     (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
-_MOST_PROMPTS = 6
+_MOST_PROMPTS = _MOST_NUMBERS = 6
+_LEAST_APART = 2
 _LEGS = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
 
 
 class ExperimentForm(forms.Form):
-    """What is measured. One arm per combination of models, prompts, ways of answering, ways of searching and k."""
+    """What is measured. One arm per combination of models, prompts, ways of answering, collections, ways of searching and k."""
 
     name = forms.CharField(max_length=120)
     version = forms.ChoiceField(
@@ -87,6 +88,11 @@ class ExperimentForm(forms.Form):
         required=False,
         help_text="None chosen: what the assistant has, or all.",
     )
+    apart = forms.BooleanField(
+        required=False,
+        label="Compare the collections",
+        help_text="One arm for each collection: the same documents, cut into passages of another size. Labels follow by their place in the document.",
+    )
     searches = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Ways of searching",
@@ -98,6 +104,11 @@ class ExperimentForm(forms.Form):
         label="Passages",
         required=False,
         help_text="Of each search: 10, or several for an arm each: 5 10 20. Empty: the assistant's own, 10 for search.",
+    )
+    neighbours = forms.CharField(
+        label="Passages around each",
+        required=False,
+        help_text=f"Before and after each passage found, of assistants and chats: 0 to {MAX_NEIGHBOURS}, or several for an arm each: 0 1 2. Empty: the assistant's own.",
     )
     scorers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
@@ -154,18 +165,17 @@ class ExperimentForm(forms.Form):
             (LEXICAL, "Count words, no model"),
             *((key, name) for key, name in models if key != "extractive"),
         ]
-        fields["collections"].choices = [
-            (c.pk, c.name) for c in Collection.objects.visible_to(actor).order_by("name")
-        ]
+        collections = list(Collection.objects.visible_to(actor).order_by("name"))
+        fields["collections"].choices = [(c.pk, c.name) for c in collections]
+        self._names = {c.pk: f"{c.name} ({c.chunk_total:,} passages)" for c in collections}
 
     def clean_k(self) -> list[int]:
         """Return the numbers of passages."""
-        words = self.cleaned_data["k"].replace(",", " ").split()
-        if len(words) > 6 or not all(w.isdecimal() and len(w) <= 3 for w in words):
-            raise forms.ValidationError(
-                "Write whole numbers with spaces between them, at most six."
-            )
-        return [int(word) for word in words]
+        return _numbers(self.cleaned_data["k"])
+
+    def clean_neighbours(self) -> list[int]:
+        """Return the numbers of passages around each."""
+        return _numbers(self.cleaned_data["neighbours"])
 
     def clean_prompts(self) -> list[str]:
         """Return the prompts."""
@@ -174,6 +184,15 @@ class ExperimentForm(forms.Form):
         if len(found) > _MOST_PROMPTS:
             raise forms.ValidationError(f"Try at most {_MOST_PROMPTS} prompts at a time.")
         return found
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to compare collections where there are none to choose among."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("apart") and (
+            data.get("kind") == "model" or len(data.get("collections", ())) < _LEAST_APART
+        ):
+            self.add_error("apart", "Choose two collections or more, and something that searches them.")  # fmt: skip
+        return data
 
     def arms(self) -> list[ArmSpec]:
         """Return an arm per combination of what was chosen. Raises Invalid."""
@@ -199,10 +218,14 @@ class ExperimentForm(forms.Form):
                 prompt=data["prompts"],
                 legs=searches,
                 k=data["k"],
+                neighbours=data["neighbours"],
             )
+        if data["apart"]:
+            base.pop("collections")
+            sweep = {"collections": [[pk] for pk in collections], **sweep}
         return [
             ArmSpec(target.model_dump(mode="json"), name)
-            for name, target in arms_expand(base, sweep)
+            for name, target in arms_expand(base, sweep, self._names)
         ]
 
     def scorer_specs(self) -> list[dict[str, Any]]:
@@ -221,6 +244,13 @@ def _reach_told(rows: int) -> str:
     """Return how many rows there are, and the change of a mean that they show with 80 % power."""
     told = f"{rows:,} row{'' if rows == 1 else 's'}"
     return told if rows < 2 else f"{told}, show {smallest_effect(TYPICAL_DEVIATION, rows):.2f}"
+
+
+def _numbers(text: str) -> list[int]:
+    words = text.replace(",", " ").split()
+    if len(words) > _MOST_NUMBERS or not all(w.isdecimal() and len(w) <= 3 for w in words):
+        raise forms.ValidationError("Write whole numbers with spaces between them, at most six.")
+    return [int(word) for word in words]
 
 
 def _chosen(**values: list[Any]) -> dict[str, list[Any]]:

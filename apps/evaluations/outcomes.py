@@ -111,7 +111,8 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
 def labels_map(actor: Actor, row: Record, collections: Sequence[int] | None) -> list[Label]:
     """Return the row's passages with the current chunks that hold them, in at most two queries.
 
-    A passage is looked for where it stood; where the text there is another by now (a new version of the document, another
+    In another collection than its own a passage is looked for in the same file, or else in one of the same name. It is
+    looked for where it stood; where the text there is another by now (a new version of the document, another
     reader), by its words in the same document. One that is nowhere has no chunks.
 
     Args:
@@ -121,29 +122,26 @@ def labels_map(actor: Actor, row: Record, collections: Sequence[int] | None) -> 
         return []
     known = {s.document_id for s in row.sources if s.document_id is not None}
     names = {s.document for s in row.sources}
-    documents = Document.objects.visible_to(actor).filter(
-        Q(pk__in=known) | Q(name__in=names), status=DocumentStatus.READY
-    )
+    everywhere = Document.objects.visible_to(actor).filter(status=DocumentStatus.READY)
+    same_file = Q(sha256__in=everywhere.filter(pk__in=known).values("sha256"))
+    there = Q(name__in=names) | same_file
     if collections is not None:
-        documents = documents.filter(collection_id__in=collections)
-    found = list(documents.values("pk", "name", "path", "collection_id", "live_to"))
+        there &= Q(collection_id__in=collections)
+    rows = everywhere.filter(Q(pk__in=known) | there)
+    every = list(rows.values("pk", "name", "path", "collection_id", "live_to", "sha256"))
+    found = [d for d in every if collections is None or d["collection_id"] in collections]
     places = {d["pk"]: (d["collection_id"], d["path"]) for d in found}
+    files = {d["pk"]: d["sha256"] for d in every}
+    live = [d for d in found if d["live_to"] is None]
     wanted: list[set[int]] = []
     for source in row.sources:
         # A document that was replaced stands for its file: its live version is what is searched.
-        place = places.get(source.document_id or 0)
-        wanted.append(
-            {
-                d["pk"]
-                for d in found
-                if d["live_to"] is None
-                and (
-                    (d["collection_id"], d["path"]) == place
-                    if place
-                    else d["name"] == source.document
-                )
-            }
-        )
+        place, file = places.get(source.document_id or 0), files.get(source.document_id or 0)
+        if place is not None:
+            wanted.append({d["pk"] for d in live if (d["collection_id"], d["path"]) == place})
+        else:
+            same = {d["pk"] for d in live if d["sha256"] == file}
+            wanted.append(same or {d["pk"] for d in live if d["name"] == source.document})
     texts = _chunks(actor, row.sources, wanted)
     return [
         _label(source, [c for pk in pks for c in texts.get(pk, ())])

@@ -141,13 +141,16 @@ def target_told(target: Target) -> str:
 
 
 def arms_expand(
-    base: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]]
+    base: Mapping[str, Any],
+    sweep: Mapping[str, Sequence[Any]],
+    names: Mapping[int, str] | None = None,
 ) -> list[tuple[str, Target]]:
     """Return an arm for every combination of settings, with what sets it apart as its name.
 
     Args:
         base: a target's JSON values.
         sweep: setting -> the values to try.
+        names: of collections, by id.
 
     Raises:
         Invalid: an unknown setting, no value, or more than ``MAX_ARMS`` arms.
@@ -163,7 +166,7 @@ def arms_expand(
     arms = []
     for choice in product(*sweep.values()):
         chosen = dict(zip(sweep, choice, strict=True))
-        told = ", ".join(f"{name} {_told(value)}" for name, value in chosen.items())
+        told = ", ".join(_setting_told(name, value, names or {}) for name, value in chosen.items())
         target = target_read({**base, **chosen})
         arms.append((told or target_told(target), target))
     return arms
@@ -171,6 +174,14 @@ def arms_expand(
 
 def _legs_told(legs: tuple[str, ...]) -> str:
     return _LEGS_TOLD.get(legs, " and ".join(legs))
+
+
+def _setting_told(name: str, value: Any, names: Mapping[int, str]) -> str:
+    if name == "collections":
+        return " and ".join(names.get(pk, f"collection {pk}") for pk in value)
+    if name == "legs":
+        return _legs_told(tuple(value)).lower()
+    return f"{name} {_told(value)}"
 
 
 def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 repeats=data["repeats"],
                 judge_repeats=data["judge_repeats"] or 1,
                 stops_dominated=data["stops_dominated"],
+                same_documents=data["apart"],
                 budget_usd=data["budget_usd"] or None,
             )
         except (Invalid, Missing) as error:

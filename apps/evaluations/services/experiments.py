@@ -16,7 +16,7 @@ from apps.conversations.models import AssistantVersion
 from apps.datasets.models import DatasetVersion, Split
 from apps.datasets.selectors import version_rows
 from apps.evaluations.dominance import first_look
-from apps.evaluations.fingerprints import corpus_fingerprint
+from apps.evaluations.fingerprints import corpus_fingerprint, documents_same_check
 from apps.evaluations.judging import LEXICAL, judge_options, rubric_version_get
 from apps.evaluations.models import (
     EXPERIMENT_ACTIVE,
@@ -74,6 +74,7 @@ def experiment_create(
     repeats: int = 1,
     judge_repeats: int = 1,
     stops_dominated: bool = False,
+    same_documents: bool = False,
     concurrency: int = 4,
     budget_usd: Decimal | None = None,
 ) -> Experiment:
@@ -85,6 +86,8 @@ def experiment_create(
         repeats: how often each row is asked of each arm.
         judge_repeats: how often a model judges each answer; the mean counts.
         stops_dominated: an arm is asked no further once another is shown to answer better at no higher cost.
+        same_documents: arms search different collections, which must hold the same documents: what differs is how these
+            are cut into passages.
         concurrency: trials at a time.
         budget_usd: hard limit for answers and judges together; None for none.
 
@@ -115,6 +118,10 @@ def experiment_create(
     if not DatasetVersion.objects.visible_to(actor).filter(pk=version.pk).exists():
         raise Missing("version")
     targets = [target_checked(tenant, actor, arm.target) for arm in arms]
+    if same_documents:
+        documents_same_check(
+            actor=actor, searched=[getattr(target, "collections", None) for target in targets]
+        )
     _require(
         len(arms) <= MOST_PAIRED or all(spec.get("kind") not in COMPARING for spec in scorers),
         "scorers",

@@ -1496,6 +1496,9 @@ class ExperimentInputRequest(TypedDict):
     """How often a model judges each answer; the mean counts."""
     stops_dominated: NotRequired[bool]
     """Ask an arm no further once another is shown to answer better at no higher cost."""
+    same_documents: NotRequired[bool]
+    """Arms search different collections, which must hold the same documents: what differs is how these are cut into
+    passages."""
     concurrency: NotRequired[int]
     budget_usd: NotRequired[str | None]
     """Hard limit for answers and judges; null for none."""
