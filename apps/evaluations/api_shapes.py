@@ -18,13 +18,13 @@ class ArmInput(serializers.Serializer[Any]):
     """An arm to be made."""
 
     name = serializers.CharField(required=False, allow_blank=True, max_length=160, default="", help_text="Empty: made of the target's settings.")  # fmt: skip
-    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours. reference: nothing; the rows' own answers.")  # fmt: skip
+    target = serializers.DictField(help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change something are carried out, not just recorded). reference: nothing; the rows' own answers.")  # fmt: skip
 
 
 class ScorerInput(serializers.Serializer[Any]):
     """A scorer with its options."""
 
-    kind = serializers.CharField(max_length=40, help_text="rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations, tool_calls, forbidden_tools or pairwise.")  # fmt: skip
+    kind = serializers.CharField(max_length=40, help_text="rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations, tool_calls, forbidden_tools, attack or pairwise.")  # fmt: skip
     options = serializers.DictField(required=False, default=dict, help_text="Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number.")  # fmt: skip
 
 

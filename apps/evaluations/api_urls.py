@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import annotation_api, api, failure_api, sampling_api
+from apps.evaluations import annotation_api, api, failure_api, safety_api, sampling_api
 
 urlpatterns = [
     path("experiments", api.ExperimentsView.as_view(), name="experiments-list"),
     path("experiments/<int:pk>", api.ExperimentView.as_view(), name="experiments-detail"),
     path("experiments/<int:pk>/trials", api.TrialsView.as_view(), name="experiment-trials"),
     path("experiments/<int:pk>/pairs", api.PairsView.as_view(), name="experiment-pairs"),
+    path("experiments/<int:pk>/safety", safety_api.SafetyView.as_view(), name="experiment-safety"),
+    path("safety-suites", safety_api.SuitesView.as_view(), name="safety-suites-list"),
     path("experiments/<int:pk>/front", api.FrontView.as_view(), name="experiment-front"),
     path(
         "experiments/<int:pk>/judge-checks",

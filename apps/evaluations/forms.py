@@ -12,13 +12,14 @@ from apps.collections.search import LEGS
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.selectors import model_list
 from apps.datasets.models import DatasetVersion
+from apps.evaluations.holding import TOOL_SETS
 from apps.evaluations.judging import LEXICAL
 from apps.evaluations.pairs import PAIRWISE
 from apps.evaluations.scorers.registry import JUDGES
 from apps.evaluations.services import ArmSpec
 from apps.evaluations.services.experiments import MAX_JUDGE_REPEATS
 from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
-from apps.evaluations.targets import MAX_NEIGHBOURS, arms_expand
+from apps.evaluations.targets import MAX_NEIGHBOURS, TOOLS_TOLD, arms_expand
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -37,6 +38,7 @@ _SCORERS = [
     ("citations", "Citations of the labelled passages"),
     ("retrieval", "Ranking of the labelled passages"),
     ("tool_calls", "Expected tool calls"),
+    ("attack", "Planted instructions resisted"),
     ("loop_ends", "Ends by itself, not in circles"),
     (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
@@ -75,6 +77,13 @@ class ExperimentForm(forms.Form):
         required=False,
         choices=[(m.value, m.label) for m in Mode],
         help_text="Of assistants and chats; one arm each. None chosen: the assistant's own.",
+    )
+    tools = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Tools",
+        required=False,
+        choices=[(name, TOOLS_TOLD[name].capitalize()) for name in TOOL_SETS],
+        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own. A call that would change something is recorded and not carried out.",
     )
     prompts = forms.CharField(
         required=False,
@@ -215,6 +224,7 @@ class ExperimentForm(forms.Form):
             sweep = _chosen(
                 model=data["models"],
                 mode=data["modes"],
+                tools=data["tools"],
                 prompt=data["prompts"],
                 legs=searches,
                 k=data["k"],

@@ -10,6 +10,7 @@ from apps.evaluations import (
     failure_views,
     gate_views,
     repeats_views,
+    safety_views,
     sampling_views,
     trial_views,
     trust_views,
@@ -20,6 +21,7 @@ app_name = "evaluations"
 urlpatterns = [
     path("", views.experiments, name="list"),
     path("new/", views.experiment_new, name="create"),
+    path("safety/new/", safety_views.suite_new, name="suite-create"),
     path("compare/", compare_views.compare, name="compare"),
     path("promote/", compare_views.promote, name="promote"),
     path("arms/<int:pk>/failures/", failure_views.failures, name="failures"),
@@ -46,4 +48,5 @@ urlpatterns = [
     path("rubrics/<int:pk>/change/", trust_views.rubric_change, name="rubric-change"),
     path("<int:pk>/", views.experiment, name="detail"),
     path("<int:pk>/act/", views.experiment_act, name="act"),
+    path("<int:pk>/safety/", safety_views.safety, name="safety"),
 ]

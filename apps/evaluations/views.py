@@ -20,9 +20,11 @@ from apps.evaluations.comparison import label, stale_told
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
 from apps.evaluations.forms import ExperimentForm
+from apps.evaluations.holding import TOOL_SETS
 from apps.evaluations.judging import judge_models, judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.pairs import pairs_summary
+from apps.evaluations.safety.report import has_suite
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.words import author_told
@@ -49,6 +51,7 @@ def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "page_obj": page,
         "rows": [(row, *selectors.state_told(row)) for row in page],
         "can_write": request.actor.can("evaluation.write"),
+        "can_make_suite": request.actor.can("dataset.write"),
         "has_dataset": dataset_list(actor=request.actor).exists(),
         "tab": "experiments",
     }
@@ -59,7 +62,15 @@ def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @allowed("evaluation.write")
 def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Start an experiment."""
-    form = ExperimentForm(request.POST or None, tenant=request.tenant, actor=request.actor)
+    suite = request.GET.get("suite", "")
+    form = ExperimentForm(
+        request.POST or None,
+        initial={"version": suite, "scorers": ["attack"], "tools": list(TOOL_SETS)}
+        if suite
+        else None,
+        tenant=request.tenant,
+        actor=request.actor,
+    )
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
@@ -106,6 +117,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         ],
         "front": front_chart(points),
         "front_told": front_told(points),
+        "has_suite": has_suite(row),
         "is_repeated": row.repeats > 1 or row.judge_repeats > 1,
         "names": names,
         "judged": selectors.judge_use(actor=request.actor, experiment=row),

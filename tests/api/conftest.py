@@ -181,7 +181,9 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
         rows["tool-entries"] = entry_set(**who, name="calculate", title="Sums").pk
         dataset = _dataset(cast, "Lamps")
         arm: Arm = make_row(Arm, cast.tenant, cast.owner.user)
-        Experiment.objects.filter(pk=arm.experiment_id).update(scorers=[{"kind": "pairwise"}])
+        Experiment.objects.filter(pk=arm.experiment_id).update(
+            scorers=[{"kind": "pairwise"}, {"kind": "attack"}]
+        )
         share: ConversationShare = make_row(
             ConversationShare, cast.tenant, cast.owner.user, conversation=answered.conversation
         )

@@ -17,7 +17,7 @@ from tenancy.scope import tenant_scope
 from tests.browser.portal import READY_MS, Portal
 from tests.browser.test_datasets import picture
 from tests.cast import Cast
-from tests.evaluations.support import make_compared
+from tests.evaluations.support import make_attacked, make_compared
 
 ROWS = 24
 
@@ -151,3 +151,27 @@ def pairs_make(cast: Cast, a: Any, b: Any) -> None:
             )
             for n, (x, y) in enumerate(zip(first, second, strict=True))
         )  # fmt: skip
+
+
+def test_a_safety_suite_leads_to_its_experiment_and_its_report(portal: Portal, cast: Cast) -> None:
+    page = portal.page
+    portal.open("evaluations/safety/new/")
+    picture(portal, "safety-new")
+    page.get_by_label("Name", exact=True).fill("Attacks of November")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_text("The suite has 104 rows")).to_be_visible()
+    expect(page.get_by_label("Planted instructions resisted")).to_be_checked()
+    expect(page.get_by_label("Tools that change nothing")).to_be_checked()
+    expect(page.get_by_label("Dataset", exact=True)).to_contain_text("Attacks of November")
+    picture(portal, "safety-experiment")
+    experiment = make_attacked(cast)
+    portal.open(f"evaluations/{experiment.pk}/")
+    page.get_by_role("link", name="Safety", exact=True).click()
+    arms = page.get_by_role("region", name="Arms").get_by_role("row")
+    expect(arms.nth(1)).to_contain_text("0 %")
+    expect(arms.nth(4)).to_contain_text("of 80")
+    expect(page.get_by_role("img", name="Share of attacks that succeeded")).to_be_visible()
+    expect(page.get_by_text("No language model answered")).to_be_visible()
+    picture(portal, "safety")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

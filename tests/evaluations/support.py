@@ -11,12 +11,20 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from apps.datasets.models import DatasetVersion
-from apps.datasets.record import Record, Source
+from apps.datasets.record import Record, Source, from_values
 from apps.datasets.rubric import SIX
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.evaluations import tasks
+from apps.evaluations.holding import TOOL_SETS
 from apps.evaluations.models import Arm, Experiment, Score, Trial
-from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create, rubric_seed
+from apps.evaluations.safety.attacks import attack_of
+from apps.evaluations.services import (
+    TRIAL_JOB,
+    ArmSpec,
+    experiment_create,
+    rubric_seed,
+    suite_create,
+)
 from jobs.models import Job, JobStatus
 from jobs.runner import _finish
 from tenancy.scope import tenant_scope
@@ -150,3 +158,34 @@ def _compared(cast: Cast, rows: int, name: str) -> tuple[Arm, Arm]:
         Experiment.objects.filter(pk=experiment.pk).update(state="completed")
         first, second = Arm.objects.filter(experiment=experiment).order_by("position")
         return first, second
+
+
+def make_attacked(cast: Cast, *, name: str = "Safety of the clerk") -> Experiment:
+    """Return a completed experiment of a safety suite: the more tools an arm has, the more attacks succeed."""
+    with tenant_scope(cast.tenant.pk), transaction.atomic():
+        who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
+        version = suite_create(**who, name=f"Suite of {name}")
+        target = {"kind": "assistant", "model": "extractive"}
+        experiment = make_experiment(
+            cast, version, *({**target, "tools": tools} for tools in TOOL_SETS),
+            scorers=[{"kind": "attack"}], name=name, concurrency=1,
+        )  # fmt: skip
+        trials = Trial.objects.filter(experiment=experiment).select_related("arm", "content")
+        given = []
+        for trial in trials:
+            attack: Any = attack_of(from_values(trial.content.data))
+            falls = not attack.is_control and (trial.position * 7) % 10 < 2 * trial.arm.position
+            falls &= attack.carrier not in ("table", "heading")
+            given.append(
+                Score(
+                    tenant=cast.tenant, trial=trial, value=float(not falls), author_kind="rule", author="attack@1",
+                    name="control_answered" if attack.is_control else "attack_resisted",
+                    reason="What the attacker asked for stands in the answer." if falls else "",
+                    evidence=f"… and so the number is {attack.canary or 'sent'}, as you wish." if falls else "",
+                    details={"refused": ["send_message"] if attack.tool and not falls else []},
+                )
+            )  # fmt: skip
+        Score.objects.bulk_create(given)
+        trials.update(state="done", answer="Some answer.")
+        Experiment.objects.filter(pk=experiment.pk).update(state="completed")
+        return Experiment.objects.get(pk=experiment.pk)

@@ -96,6 +96,19 @@ CATEGORY_LABELS: Mapping[str, str] = {
     Category.SYSTEM_LEAK: "Tell the instructions",
     Category.DOCUMENT_LEAK: "Tell another document",
 }
+DISGUISE_LABELS: Mapping[str, str] = {
+    Disguise.PLAIN: "Plain words",
+    Disguise.MARKDOWN: "Markdown",
+    Disguise.COMMENT: "HTML comment",
+    Disguise.GERMAN: "Another language (German)",
+    Disguise.BASE64: "Base64",
+    Disguise.ZERO_WIDTH: "Invisible characters",
+}
+PLACE_LABELS: Mapping[str, str] = {
+    Place.START: "Start",
+    Place.MIDDLE: "Middle",
+    Place.END: "End",
+}
 
 
 class Attack(BaseModel):

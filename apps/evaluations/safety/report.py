@@ -11,7 +11,13 @@ from django.db.models import Count, Q
 
 from apps.evaluations.comparison import PASS
 from apps.evaluations.models import Arm, Experiment, Score, ScoreAuthor, Trial
-from apps.evaluations.safety.attacks import CARRIER_LABELS, CATEGORY_LABELS, META
+from apps.evaluations.safety.attacks import (
+    CARRIER_LABELS,
+    CATEGORY_LABELS,
+    DISGUISE_LABELS,
+    META,
+    PLACE_LABELS,
+)
 from apps.evaluations.scorers.attack import CONTROL, RESISTED, Attacks
 from apps.evaluations.statistics.proportions import wilson
 from apps.evaluations.statistics.values import Estimate
@@ -23,8 +29,8 @@ MOST_SHOWN = 100
 _GROUPS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("carrier", "What carries the attack", CARRIER_LABELS),
     ("category", "What the attacker wants", CATEGORY_LABELS),
-    ("disguise", "How it is disguised", {}),
-    ("place", "Where it stands", {}),
+    ("disguise", "How it is disguised", DISGUISE_LABELS),
+    ("place", "Where it stands", PLACE_LABELS),
 )
 _PATH = f"trial__content__data__meta__{META}__"
 

@@ -32,6 +32,14 @@ def _paired(side: Side, role: str) -> None:
         experiment.save()
 
 
+def _attacked(side: Side, role: str) -> None:
+    """The experiment scores attacks."""
+    experiment = side.row("evaluations.Experiment", role)
+    experiment.scorers = [{"kind": "attack"}]
+    with platform_scope():
+        experiment.save()
+
+
 def _versioned_rubric(side: Side, role: str) -> None:
     """The rubric has a version."""
     side.row("evaluations.RubricVersion", role)
@@ -51,6 +59,9 @@ PORTAL: tuple[Row, ...] = (
     Row("evaluations:create", "POST", "evaluation.write", data=send(name="First"), ok=422),
     Row("evaluations:detail", "GET", "evaluation.read", EXPERIMENT),
     Row("evaluations:act", "POST", "evaluation.write", EXPERIMENT, data=send(do="stop"), ok=302),
+    Row("evaluations:safety", "GET", "evaluation.read", EXPERIMENT, before=_attacked),
+    Row("evaluations:suite-create", action="dataset.write", also=("evaluation.write",)),
+    Row("evaluations:suite-create", "POST", "dataset.write", data=send(name="First"), ok=422, also=("evaluation.write",)),
     Row("evaluations:failures", "GET", "evaluation.read", ARM),
     Row("evaluations:failures-split", "POST", "dataset.write", ARM, data=send(into="test"), ok=302, also=("evaluation.read",)),
     Row("evaluations:failures-group", "POST", "evaluation.write", ARM, ok=302, also=("evaluation.read",)),
@@ -90,6 +101,8 @@ API: tuple[Row, ...] = (
     Row("api:experiments-detail", "POST", "evaluation.write", EXPERIMENT, data=send(do="stop"), also=("evaluation.read",)),
     Row("api:experiment-trials", "GET", "evaluation.read", EXPERIMENT),
     Row("api:experiment-pairs", "GET", "evaluation.read", EXPERIMENT, before=_paired),
+    Row("api:experiment-safety", "GET", "evaluation.read", EXPERIMENT, before=_attacked),
+    Row("api:safety-suites-list", "POST", "dataset.write", data=send(name="First", carriers=["passage"], categories=["task"]), ok=201, also=("evaluation.write", "dataset.read")),
     Row("api:experiment-front", "GET", "evaluation.read", EXPERIMENT),
     Row("api:experiment-judge-checks", "GET", "evaluation.read", EXPERIMENT),
     Row("api:arms-failures", "GET", "evaluation.read", ARM),

@@ -893,6 +893,11 @@ class Groundwork(Transport):
         judged."""
         return cast("models.PairSummaryOutput", self._call("GET", f"/api/v1/experiments/{id}/pairs"))
 
+    def experiment_safety(self, id: int) -> models.SafetyOutput:
+        """Return attack success by carrier, goal, disguise and place for each arm. 404 where no attacks are
+        scored."""
+        return cast("models.SafetyOutput", self._call("GET", f"/api/v1/experiments/{id}/safety"))
+
     def experiment_trials_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedTrialOutputList:
         """List answers with their scores, in the order of the rows. cursor: The pagination cursor value. page_size:
         Number of results to return per page."""
@@ -1055,6 +1060,10 @@ class Groundwork(Transport):
     def runs_trace(self, id: int) -> models.Trace:
         """Return what was searched for and found, turn by turn, with calls, tokens, money and times."""
         return cast("models.Trace", self._call("GET", f"/api/v1/runs/{id}/trace"))
+
+    def safety_suites_create(self, body: models.SuiteInputRequest, *, idempotency_key: str | None = None) -> models.SuiteOutput:
+        """Make a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
+        return cast("models.SuiteOutput", self._call("POST", "/api/v1/safety-suites", body=body, idempotency_key=idempotency_key))
 
     def sampling_rules_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSamplingRuleOutputList:
         """List the rules by which live answers are scored. cursor: The pagination cursor value. page_size: Number

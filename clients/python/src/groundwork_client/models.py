@@ -128,7 +128,9 @@ class ArmInputRequest(TypedDict):
     """Empty: made of the target's settings."""
     target: dict[str, Any]
     """`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant:
-    version, model, collections, prompt, mode, k, legs, neighbours. reference: nothing; the rows' own answers."""
+    version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may
+    call), executes (calls that change something are carried out, not just recorded). reference: nothing; the rows'
+    own answers."""
 
 
 @final
@@ -143,6 +145,24 @@ class ArmOutput(TypedDict):
     stopped_at: NotRequired[str | None]
     """Not asked on: another arm beats it."""
     stop_reason: NotRequired[str]
+
+
+@final
+class ArmSafetyOutput(TypedDict):
+    """One arm over the whole suite."""
+    arm: int
+    tools: str
+    """Its tool set; empty for its own, or without any."""
+    success: RateOutput
+    """Attacks that succeeded."""
+    refusals: RateOutput
+    """Harmless questions that were not answered."""
+    refused_calls: int
+    """Attacks that only the refusal of a call has stopped."""
+    unscored: int
+    """Answers that could not be decided; they count nowhere."""
+    is_extractive: bool
+    """No language model answered: it quotes, and cannot follow an instruction."""
 
 
 @final
@@ -288,6 +308,20 @@ class AttachmentInputRequest(TypedDict):
 AttachmentKindEnum: TypeAlias = "Literal['text', 'image', 'scan']"
 
 AttachmentStateEnum: TypeAlias = "Literal['reading', 'ready', 'failed']"
+
+
+@final
+class AttackSuccessOutput(TypedDict):
+    """An attack that succeeded."""
+    trial: int
+    run: int | None
+    row: int
+    arm: int
+    carrier: str
+    category: str
+    question: str
+    reason: str
+    evidence: str
 
 AuthorKindEnum: TypeAlias = "Literal['rule', 'judge', 'person']"
 
@@ -2836,6 +2870,15 @@ class QueuedQuestion(TypedDict):
 
 
 @final
+class RateOutput(TypedDict):
+    """How many of some answers did what they should not."""
+    hits: int
+    count: int
+    share: EstimateOutput | None
+    """With Wilson's 95 % interval; null without answers."""
+
+
+@final
 class Reader(TypedDict):
     cursor: str
     """Give it back with the next step."""
@@ -3050,6 +3093,33 @@ RunStatus: TypeAlias = "Literal['queued', 'running', 'parked', 'completed', 'sto
 
 
 @final
+class SafetyGroupOutput(TypedDict):
+    """Attacks by one of their facts."""
+    key: str
+    """carrier, category, disguise or place."""
+    lines: list[SafetyLineOutput]
+
+
+@final
+class SafetyLineOutput(TypedDict):
+    """One kind of attack."""
+    key: str
+    title: str
+    rates: list[RateOutput]
+    """Attack success of each arm, in their order."""
+
+
+@final
+class SafetyOutput(TypedDict):
+    """The safety of an experiment's arms."""
+    arms: list[ArmSafetyOutput]
+    groups: list[SafetyGroupOutput]
+    succeeded: list[AttackSuccessOutput]
+    """In the order of the rows, at most 100."""
+    succeeded_count: int
+
+
+@final
 class SaidOutput(TypedDict):
     """What one side said before the question."""
     role: SaidOutputRoleEnum
@@ -3120,7 +3190,7 @@ class ScorerInputRequest(TypedDict):
     """A scorer with its options."""
     kind: str
     """rubric, faithfulness, exact, token_f1, rouge_l, numeric, codes, regex, json_schema, retrieval, citations,
-    tool_calls, forbidden_tools or pairwise."""
+    tool_calls, forbidden_tools, attack or pairwise."""
     options: NotRequired[dict[str, Any]]
     """Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number."""
 
@@ -3386,6 +3456,35 @@ class StrengthOutput(TypedDict):
     """To beat an arm of mean strength (Bradley-Terry); null where none is finite."""
 
 SubjectKindEnum: TypeAlias = "Literal['everyone', 'role', 'member', 'api_key']"
+
+
+@final
+class SuiteInputRequest(TypedDict):
+    """A safety suite to be made."""
+    name: str
+    collections: NotRequired[list[int]]
+    """Their texts carry the attacks; none: short texts of our own."""
+    carriers: NotRequired[list[str]]
+    """Of: passage, table, code, heading, file, tool_result, email, history."""
+    categories: NotRequired[list[str]]
+    """What attackers want, of: task, dissemination, scam, format, code, tool_call, link, plan, system_leak,
+    document_leak."""
+    per_pair: NotRequired[int]
+    """Attacks for each carrier and goal."""
+    controls: NotRequired[int]
+    """Harmless rows for each carrier."""
+    seed: NotRequired[int]
+    """The same seed over the same documents gives the same rows."""
+
+
+@final
+class SuiteOutput(TypedDict):
+    """The dataset that was made."""
+    dataset: int
+    version: int
+    """Id of its first version; ask it in an experiment with the scorer `attack`."""
+    row_count: int
+    content_hash: str
 
 
 @final
