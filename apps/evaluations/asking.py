@@ -18,6 +18,8 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 
 PURPOSE = "judge"
+_UNREAD = ("invalid_output", "no_answer")
+"""What a judge wrote in spite of repairs, or did not: it would again, and the score is unscored."""
 
 
 @dataclass(slots=True)
@@ -65,7 +67,8 @@ class CachedAsk:
                 payer=self.payer,
             )
         except CompletionFailed as error:
-            if error.is_retryable or error.code == EXCEEDED:
+            may_pass = error.is_retryable and error.code not in _UNREAD
+            if may_pass or error.code == EXCEEDED:
                 raise
             return Answer(None, f"The judge gave no grades that could be read: {error.message}")
         self.spent_usd += got.cost_usd or 0.0
