@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from apps.datasets.models import DatasetRow
-from apps.datasets.record import Record, from_values, to_values
+from apps.datasets.record import Record, from_values, hash_of, to_values
 
 PLAIN = (
     "question",
@@ -42,5 +42,5 @@ def record_columns(record: Record) -> dict[str, Any]:
         **{name: values[name] for name in PLAIN},
         "extra": {name: values[name] for name in EXTRA if values[name]},
         "quality": quality if isinstance(quality, int | float) else None,
-        "content_hash": record.content_hash,
+        "content_hash": hash_of(values),
     }

@@ -228,9 +228,7 @@ class Record:
     @property
     def content_hash(self) -> str:
         """Return the SHA-256 (hex) of the canonical JSON of everything but the id."""
-        values = to_values(self)
-        del values["id"]
-        return hashlib.sha256(canonical(values)).hexdigest()
+        return hash_of(to_values(self))
 
     @property
     def licenses(self) -> tuple[str, ...]:
@@ -240,6 +238,12 @@ class Record:
 
 FIELDS = tuple(f.name for f in fields(Record))
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+def hash_of(values: Mapping[str, Any]) -> str:
+    """Return ``Record.content_hash`` of the record with these values (``to_values``)."""
+    content = {name: value for name, value in values.items() if name != "id"}
+    return hashlib.sha256(canonical(content)).hexdigest()
 
 
 def canonical(values: Any) -> bytes:

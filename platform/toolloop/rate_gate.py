@@ -38,7 +38,8 @@ class RateGate:
         self._under_way = 0
         self._closed_until = 0.0
         self._outcomes: deque[bool] = deque(maxlen=WINDOW)
-        self._changed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self.refusals = self.closings = 0
 
     @property
@@ -47,42 +48,53 @@ class RateGate:
         return max(0.0, self._closed_until - asyncio.get_running_loop().time())
 
     async def enter(self) -> None:
-        """Wait for a place."""
-        async with self._changed:
-            while True:
-                wait = self.waits_s
-                if not wait and self._under_way < int(self._limit):
-                    self._under_way += 1
-                    return
-                if wait:
-                    self._changed.release()
-                    try:
-                        await asyncio.sleep(wait)
-                    finally:
-                        await self._changed.acquire()
-                else:
-                    await self._changed.wait()
+        """Wait for a place; who came first has the first one."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._let_in()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # The place was given to it meanwhile.
+                self._under_way -= 1
+                self._let_in()
+            raise
 
-    async def leave(self, *, refused: bool | None, retry_after_s: float | None = None) -> None:
+    def leave(self, *, refused: bool | None, retry_after_s: float | None = None) -> None:
         """Give the place back.
 
         Args:
             refused: whether the provider refused for a rate limit; None when that says nothing (another error).
             retry_after_s: what the provider asked to wait.
         """
-        async with self._changed:
-            self._under_way -= 1
-            if refused is False:
-                self._outcomes.append(False)
-                self._limit = min(self._most, self._limit + 1)
-            elif refused:
-                self.refusals += 1
-                self._outcomes.append(True)
-                few = len(self._outcomes) < WINDOW // 2
-                share = sum(self._outcomes) / len(self._outcomes)
-                if self._limit <= 1 or (not few and share >= CLOSE_AT):
-                    self._close(DEFAULT_WAIT_S if retry_after_s is None else retry_after_s)
-            self._changed.notify_all()
+        self._under_way -= 1
+        if refused is False:
+            self._outcomes.append(False)
+            self._limit = min(self._most, self._limit + 1)
+        elif refused:
+            self.refusals += 1
+            self._outcomes.append(True)
+            few = len(self._outcomes) < WINDOW // 2
+            share = sum(self._outcomes) / len(self._outcomes)
+            if self._limit <= 1 or (not few and share >= CLOSE_AT):
+                self._close(DEFAULT_WAIT_S if retry_after_s is None else retry_after_s)
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Give places to those who wait, or see to it that this happens when the gate opens."""
+        if wait := self.waits_s:
+            if self._timer is None and self._waiting:
+                self._timer = asyncio.get_running_loop().call_later(wait, self._opened)
+            return
+        while self._waiting and self._under_way < int(self._limit):
+            turn = self._waiting.popleft()
+            if not turn.cancelled():
+                self._under_way += 1
+                turn.set_result(None)
+
+    def _opened(self) -> None:
+        self._timer = None
+        self._let_in()
 
     def _close(self, seconds: float) -> None:
         until = asyncio.get_running_loop().time() + seconds
@@ -116,7 +128,7 @@ class GatedProvider:
             refused, retry_after = True, error.retry_after_s
             raise
         finally:
-            await self._gate.leave(refused=refused, retry_after_s=retry_after)
+            self._gate.leave(refused=refused, retry_after_s=retry_after)
 
     async def aclose(self) -> None:
         """Do nothing; who made the provider closes it."""

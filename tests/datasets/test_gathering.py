@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from apps.datasets.generation import gathering
-from apps.datasets.generation.gathering import Gathered
+from apps.datasets.generation.gathering import Crowd, Gathered
 
 
 class Answers:
@@ -34,7 +34,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_group_is_answered_once_and_in_its_order() -> None:
     answers = Answers()
-    groups = Gathered(answers, lambda: 24)
+    groups = Gathered(answers, Crowd(1, 24))
     async with asyncio.timeout(10):
         found = await asyncio.gather(*map(groups.ask, (1, -2, 3)), return_exceptions=True)
     assert answers.groups == [[1, -2, 3]]
@@ -45,7 +45,7 @@ async def test_a_group_is_answered_once_and_in_its_order() -> None:
 
 async def test_a_row_that_is_alone_waits_for_nobody() -> None:
     answers = Answers()
-    groups = Gathered(answers, lambda: 1)
+    groups = Gathered(answers, Crowd(1, 1))
     async with asyncio.timeout(10):
         assert [await groups.ask(n) for n in (1, 2)] == [2, 4]
     assert answers.groups == [[1], [2]]
@@ -53,7 +53,7 @@ async def test_a_row_that_is_alone_waits_for_nobody() -> None:
 
 async def test_a_failure_is_told_to_its_group_and_the_next_one_is_answered() -> None:
     answers = Answers()
-    groups = Gathered(answers, lambda: 2)
+    groups = Gathered(answers, Crowd(1, 2))
     answers.failure = RuntimeError("no database")
     async with asyncio.timeout(10):
         found = await asyncio.gather(groups.ask(1), groups.ask(2), return_exceptions=True)
@@ -64,7 +64,7 @@ async def test_a_failure_is_told_to_its_group_and_the_next_one_is_answered() -> 
 
 async def test_what_nobody_waits_for_any_more_is_answered_at_the_end() -> None:
     answers = Answers()
-    groups = Gathered(answers, lambda: 100)
+    groups = Gathered(answers, Crowd(1, 100))
     asked = [asyncio.create_task(groups.ask(n)) for n in (1, 2)]
     await asyncio.sleep(0)
     for task in asked:

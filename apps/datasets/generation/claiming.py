@@ -48,6 +48,10 @@ _UNDER_WAY = f"""
 SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0)
 FROM datasets_generationitem i WHERE i.job_id = %s AND i.driver <> '' AND {_ALIVE}
 """  # noqa: S608
+_FREE = f"""
+SELECT count(*) FROM (SELECT FROM datasets_generationitem i
+    WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE}) LIMIT %s) f
+"""  # noqa: S608
 _LEFT_BEHIND = f"""
 SELECT coalesce(sum(i.spent_usd), 0) FROM datasets_generationitem i
 WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE})
@@ -89,8 +93,8 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
     return Decimal(f"{cost * calls:.8f}")
 
 
-def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal) -> Claim:
-    """Take up to ``most`` items that nobody works on, later stages first.
+def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal, last: int = 0) -> Claim:
+    """Take up to ``most`` items that nobody works on, later stages first; up to ``last`` where that is all there is.
 
     Each reserves what a row may cost at most; the loop holds it to that. What a dead worker's item had under way may have
     been paid for and is counted as one call, so that the budget errs on the safe side.
@@ -105,6 +109,8 @@ def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal) -> Claim:
         settings = Settings.from_json(job.options)
         under_way, reserved = _asked(_UNDER_WAY, [job_id])
         ended = job.kept + job.dropped + job.failed
+        if last > most > 0 and _asked(_FREE, [job_id, list(ITEM_OPEN), last + 1])[0] <= last:
+            most = last
         if job.probe:
             most = min(most, job.probe - ended - under_way)
             if not under_way and most <= 0:

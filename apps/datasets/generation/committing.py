@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from apps.datasets.generation.gathering import Gathered
+from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState, PaidCall
 from apps.datasets.record import Record
 from apps.datasets.services.rows import NewRow, rows_insert
@@ -94,7 +94,7 @@ class Committer:
     Args:
         in_db: runs a function on the database threads.
         driver: who must have the items.
-        under_way: tells how many items are.
+        crowd: the items under way.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Committer:
         job: GenerationJob,
         driver: str,
         in_db: Callable[..., Awaitable[Any]],
-        under_way: Callable[[], int],
+        crowd: Crowd,
     ) -> None:
         self._tenant, self._actor, self._dataset, self._job = tenant, actor, dataset, job
         self._driver, self._in_db = driver, in_db
-        self._groups: Gathered[Write, None] = Gathered(self._written, under_way)
+        self._groups: Gathered[Write, None] = Gathered(self._written, crowd)
 
     async def write(self, write: Write) -> None:
         """Commit a write; also when the caller is cancelled meanwhile: the call was paid for.
@@ -201,19 +201,17 @@ class Committer:
 
     def _keep(self, changes: Mapping[int, Change]) -> dict[int, int]:
         """Insert the rows of items that are kept; returns their ids by item, without those that are there already."""
-        first: dict[str, int] = {}
-        rows: list[NewRow] = []
-        for pk, change in changes.items():
-            assert change.record is not None  # noqa: S101 - the caller looked
-            if first.setdefault(change.record.content_hash, pk) == pk:
-                run_id = change.data.get("run_id")
-                rows.append(NewRow(change.record, lineage=change.lineage, run_id=run_id))
+        rows = [
+            NewRow(change.record, lineage=change.lineage, run_id=change.data.get("run_id"))
+            for change in changes.values()
+            if change.record is not None
+        ]
         if not rows:
             return {}
         made = rows_insert(self._tenant, self._actor, self._dataset, rows)
-        if made:
+        if any(made):
             Dataset.objects.filter(pk=self._dataset.pk).update(updated_at=Now())
-        return {first[key]: row_id for key, row_id in made.items()}
+        return {pk: row_id for pk, row_id in zip(changes, made, strict=True) if row_id is not None}
 
 
 def topic_of(job_id: int) -> str:

@@ -18,7 +18,6 @@ from apps.datasets.generation.claiming import (
     row_ceiling,
 )
 from apps.datasets.generation.committing import Change, ItemLost, Write
-from apps.datasets.generation.gathering import GATHER_S
 from apps.datasets.generation.stages import STAGES
 from apps.datasets.generation.work import Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
@@ -28,6 +27,11 @@ log = structlog.get_logger(__name__)
 
 LOOK_S = 1.0
 """How often a driver looks whether somebody has paused or stopped the job, and for items that others gave back."""
+CARRIED = 2
+"""Rows under way for each request: the gate holds these to their number, and while one row waits for the database, a tool
+or a retry, another one asks."""
+LAST = 3
+"""The same for the last rows, so that no few are left to go their way alone when all others have ended."""
 MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
 
@@ -45,24 +49,29 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
     tasks: set[asyncio.Task[None]] = set()
     try:
         while True:
-            # More rows than requests: the gate holds these to the number, and while one row waits for the database, a
-            # tool or a retry, another one asks.
-            room = work.settings.concurrency * 3 // 2 - len(tasks)
-            claim: Claim = await work.in_db(items_claim, work.job.pk, work.driver, room, ceiling)
+            # One request at a time is one row at a time.
+            room, last = (
+                1 + n * (work.settings.concurrency - 1) - len(tasks) for n in (CARRIED, LAST)
+            )
+            if work.settings.drivers > 1:
+                last = 0  # The others want their share of it.
+            claim: Claim = await work.in_db(
+                items_claim, work.job.pk, work.driver, room, ceiling, last
+            )
             work.halting = work.halting or lost()
             if claim.state not in JOB_ACTIVE:
                 work.halting = claim.reason or f"The job is {claim.state}."
             for item in claim.items:
                 tasks.add(asyncio.create_task(_carried(work, item), name=f"item-{item.pk}"))
-            work.under_way = len(tasks)
+            work.crowd.rows = len(tasks)
             if not tasks and (work.halting or claim.is_done):
                 is_done = not work.halting
                 break
             if not tasks:
                 await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
                 continue
-            tasks = await _some_ended(tasks)
-            work.under_way = len(tasks)
+            tasks = await _some_ended(tasks, work.crowd.pause_s)
+            work.crowd.rows = len(tasks)
     finally:
         work.halting = work.halting or "The worker stops."
         for task in tasks:
@@ -74,14 +83,17 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
         await work.in_db(job_complete, work.job.pk)
 
 
-async def _some_ended(tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+async def _some_ended(tasks: set[asyncio.Task[None]], moment_s: float) -> set[asyncio.Task[None]]:
     """Wait for an end and a moment more for others, or for the time to look around; raises what a task raised."""
     done, going = await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-    if done and going:
-        also, going = await asyncio.wait(going, timeout=GATHER_S)
-        done |= also
     for task in done:
         task.result()
+    if done and going and moment_s:
+        also, going = await asyncio.wait(
+            going, timeout=moment_s, return_when=asyncio.FIRST_EXCEPTION
+        )
+        for task in also:
+            task.result()
     return going
 
 

@@ -1,23 +1,42 @@
 """Do for many rows at once what each of them asks the database for.
 
 A row's question to the database costs the worker more in building and fetching than the database in answering, and rows
-ask the same again and again. Here those that ask within a moment are answered together; a model's call takes seconds, so
-the moment costs no throughput as long as a few more rows are under way than calls.
+ask the same again and again. Here those that ask within a moment are answered together. The moment costs no throughput as
+long as more rows are under way than calls, so it is as long as there are more.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-GATHER_S = 0.1
-"""How long the first of a group waits at most for others."""
+GATHER_S = 0.2
+"""How long the first of a group waits at most for others, while twice as many rows are under way as calls."""
 FEW = 8
-"""A group is complete with one of so many rows under way: a job of few rows waits for nobody."""
+"""A group is complete with one of so many rows under way."""
+
+
+@dataclass(slots=True)
+class Crowd:
+    """How many there are who may ask.
+
+    Attributes:
+        rows: under way now.
+        calls: that may be under way at once.
+    """
+
+    calls: int
+    rows: int = 0
+
+    @property
+    def pause_s(self) -> float:
+        """Return how long a group may gather; nothing when every row is needed to keep all calls under way."""
+        return GATHER_S * min(1.0, max(0.0, self.rows / self.calls - 1))
 
 
 class Gathered(Generic[T, R]):
@@ -27,15 +46,15 @@ class Gathered(Generic[T, R]):
 
     Args:
         answer: answers a whole group, in its order; an exception among the answers is raised to the one who asked.
-        under_way: tells how many there are who may ask.
+        crowd: who may ask.
     """
 
     def __init__(
         self,
         answer: Callable[[list[T]], Awaitable[Sequence[R | Exception]]],
-        under_way: Callable[[], int],
+        crowd: Crowd,
     ) -> None:
-        self._answer, self._under_way = answer, under_way
+        self._answer, self._crowd = answer, crowd
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._complete = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
@@ -50,7 +69,7 @@ class Gathered(Generic[T, R]):
         self._waiting.append((wanted, done))
         if self._pump is None:
             self._pump = asyncio.create_task(self._answered())
-        if len(self._waiting) * FEW >= self._under_way():
+        if len(self._waiting) * FEW >= self._crowd.rows:
             self._complete.set()
         return await asyncio.shield(done)
 
@@ -63,7 +82,8 @@ class Gathered(Generic[T, R]):
     async def _answered(self) -> None:
         try:
             while self._waiting:
-                timer = asyncio.get_running_loop().call_later(GATHER_S, self._complete.set)
+                pause = self._crowd.pause_s
+                timer = asyncio.get_running_loop().call_later(pause, self._complete.set)
                 await self._complete.wait()
                 timer.cancel()
                 self._complete.clear()

@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.datasets.generation.committing import Committer
 from apps.datasets.generation.corpus import Passage, passages_read
-from apps.datasets.generation.gathering import Gathered
+from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.record import Record
@@ -89,7 +89,7 @@ class Work:
         context: ``ToolContext.data`` of the tools.
         halting: why no further call may begin, "" while all is well; what is under way is finished and kept.
         driver: the name by which items are this driver's.
-        under_way: how many items it carries.
+        crowd: the items it carries.
         passages: reads passages by their ids, in their order; those that are gone by now, or closed, are missing.
         reserve: holds money for a call.
     """
@@ -109,12 +109,13 @@ class Work:
     in_db: Callable[..., Awaitable[Any]]
     blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
     halting: str = ""
-    under_way: int = 0
+    crowd: Crowd = field(init=False)
     committer: Committer = field(init=False)
     passages: Gathered[Sequence[int], list[Passage]] = field(init=False)
     reserve: Gathered[Asked, Reserved] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.crowd = Crowd(self.settings.concurrency)
         self.committer = Committer(
             tenant=self.tenant,
             actor=self.actor,
@@ -122,18 +123,15 @@ class Work:
             job=self.job,
             driver=self.driver,
             in_db=self.in_db,
-            under_way=self._carried,
+            crowd=self.crowd,
         )
-        self.passages = Gathered(self._passages_read, self._carried)
-        self.reserve = Gathered(self._reserved, self._carried)
+        self.passages = Gathered(self._passages_read, self.crowd)
+        self.reserve = Gathered(self._reserved, self.crowd)
 
     @property
     def payer(self) -> Payer:
         """Return on whose account the calls go."""
         return Payer(self.actor.tenant_id, self.actor.user_id, self.actor.api_key_id)
-
-    def _carried(self) -> int:
-        return self.under_way
 
     async def _passages_read(self, groups: Sequence[Sequence[int]]) -> list[list[Passage]]:
         ids = list(dict.fromkeys(pk for group in groups for pk in group))

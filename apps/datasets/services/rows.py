@@ -61,7 +61,8 @@ def rows_add(
     created: list[int] = []
     with transaction.atomic():
         for start in range(0, len(rows), BATCH):
-            created += rows_insert(tenant, actor, dataset, rows[start : start + BATCH]).values()
+            made = rows_insert(tenant, actor, dataset, rows[start : start + BATCH])
+            created += [pk for pk in made if pk is not None]
         Dataset.objects.filter(pk=dataset.pk).update(updated_at=Now())
         audit_record(
             tenant=tenant,
@@ -75,38 +76,32 @@ def rows_add(
 
 def rows_insert(
     tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]
-) -> dict[str, int]:
-    """Insert rows whose content is new, in the caller's transaction; returns their ids by content, in order."""
-    new = {row.record.content_hash: row for row in rows}
+) -> list[int | None]:
+    """Insert rows in the caller's transaction; returns their ids in order, None for content that is there already."""
+    columns = [record_columns(row.record) for row in rows]
+    hashes = [str(values["content_hash"]) for values in columns]
+    first = {key: place for place, key in reversed(list(enumerate(hashes)))}
+    stored = DatasetRow.objects.filter(dataset=dataset)
     # Two that insert the same content at once: the constraint keeps one, and the ids are read by who made them.
-    before = set(
-        DatasetRow.objects.filter(dataset=dataset, content_hash__in=new).values_list(
-            "content_hash", flat=True
-        )
-    )
+    before = set(stored.filter(content_hash__in=first).values_list("content_hash", flat=True))
+    fresh = {key: place for key, place in first.items() if key not in before}
     DatasetRow.objects.bulk_create(
         [
             DatasetRow(
                 tenant=tenant,
                 dataset=dataset,
-                status=row.status,
-                lineage=dict(row.lineage),
-                run_id=row.run_id,
+                status=rows[place].status,
+                lineage=dict(rows[place].lineage),
+                run_id=rows[place].run_id,
                 created_by_id=actor.user_id,
-                **record_columns(row.record),
+                **columns[place],
             )
-            for key, row in new.items()
-            if key not in before
+            for place in sorted(fresh.values())
         ],
         ignore_conflicts=True,
     )
-    fresh = [key for key in new if key not in before]
-    found = dict(
-        DatasetRow.objects.filter(dataset=dataset, content_hash__in=fresh).values_list(
-            "content_hash", "pk"
-        )
-    )
-    return {key: found[key] for key in fresh if key in found}
+    found = dict(stored.filter(content_hash__in=fresh).values_list("content_hash", "pk"))
+    return [found.get(key) if fresh.get(key) == at else None for at, key in enumerate(hashes)]
 
 
 def row_update(

@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from django.db.backends.postgresql import base
+from psycopg.types.array import ListDumper
 
 from tenancy.scope import ALL, current
 
@@ -42,6 +43,24 @@ def as_login_role() -> Iterator[None]:
         _login_role.reset(token)
 
 
+class _Escapes:
+    """Puts a backslash before quotes and backslashes."""
+
+    @staticmethod
+    def sub(template: bytes, value: bytes) -> bytes:
+        return bytes(value).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+class PlainListDumper(ListDumper):
+    """Dumps arrays as psycopg does, without a regular expression for every quote.
+
+    Django inserts many rows as arrays of their columns; Python before 3.12 expands the expression's template in Python
+    for each quote, of which JSON has hundreds: two thirds of the time such an insert took.
+    """
+
+    _re_esc: Any = _Escapes
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     _applied: str | None = None
     _in_savepoint_rollback = False
@@ -51,7 +70,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: Any) -> Any:
         self._applied = None
-        return super().get_new_connection(conn_params)
+        connection = super().get_new_connection(conn_params)
+        connection.adapters.register_dumper(list, PlainListDumper)
+        return connection
 
     def _close(self) -> None:
         self._applied = None
