@@ -146,6 +146,7 @@ def _card(row: DatasetExport, records: Any) -> Card:
         row.dataset.description,
         row.version.content_hash,
         total,
+        statistics=row.version.manifest,
         coverage=tuple((one.document, one.chunks, one.asked) for one in found.documents),
         **counts,
     )

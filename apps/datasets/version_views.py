@@ -64,6 +64,8 @@ def version(request: TenantRequest, tenant_slug: str, pk: int, number: int) -> H
         "row": row,
         "is_intact": version_is_intact(row),
         "splits": selectors.version_splits(actor=request.actor, version=row),
+        "lengths": row.manifest.get("lengths"),
+        "scores": row.manifest.get("scores"),
         "manifest": json.dumps(row.manifest, ensure_ascii=False, indent=2),
         "others": list(others.values_list("number", flat=True)[:COMPARED]),
     }

@@ -240,6 +240,13 @@ def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, datas
         {"import": row.pk, "rows": 2, "name": "rows.jsonl", "format": "jsonl"}
     ]
     assert (manifest["counts"]["status"], manifest["generations"]) == ({"review": 2}, [])
+    sizes = sorted(len(record.question) for record in (FULL, PLAIN))
+    assert manifest["lengths"]["question"] == [sizes[0], *sizes[:1] * 2, *sizes[1:] * 2]
+    assert manifest["scores"] == {
+        "accuracy": {"mean": 0.75, "levels": [0, 0, 0, 1, 0], "unscored": 0},
+        "clarity": {"mean": None, "levels": [0] * 5, "unscored": 1},
+    }
+    assert manifest["duplicates"] is None
 
 
 def test_a_file_that_is_none_fails_with_its_reason(cast: Cast, dataset: Dataset) -> None:

@@ -30,6 +30,11 @@ CARD = Card(
     {"train": 1, "": 1, "test": 1},
     {"multi_hop": 1, "": 1},
     {"de": 1, "": 2},
+    statistics={
+        "lengths": {"answer": [1, 2, 30, 400, 5_000]},
+        "scores": {"accuracy": {"mean": 0.75, "levels": [0, 0, 0, 1, 0], "unscored": 2}},
+        "duplicates": {"checked_at": "2026-11-22T10:00:00+00:00", "counts": {"near": 3}},
+    },
 )
 EXPORTS = [name for name, form in FORMATS.items() if form.is_export]
 PARALLEL = replace(
@@ -164,6 +169,9 @@ def test_the_card_names_the_licences(tmp_path):
     assert head["pretty_name"] == "Tariffs | 2026"
     assert [f["split"] for f in head["configs"][0]["data_files"]] == ["test", "train", "unsplit"]
     assert "| CC0-1.0 | 2 |" in text
+    assert "| Answer | 1 | 2 | 30 | 400 | 5,000 |" in text
+    assert "| accuracy | 0.75 | 0 | 0 | 0 | 1 | 0 | 2 |" in text
+    assert "Found on 2026-11-22: 3 near." in text
     assert "| unknown | 1 |" in text
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from apps.datasets.record import FIELDS, Record, to_values
 from basics.errors import Invalid
@@ -46,6 +46,7 @@ class Card:
         manifest: hash of the version's manifest; "" for rows that are in no version.
         licenses: licence of the sources to the number of rows that rest on one; "" is an unknown one.
         splits, types, languages: number of rows by each.
+        statistics: ``lengths``, ``scores`` and ``duplicates`` of the whole version, as its manifest has them.
         coverage: document, its passages, and those of them that rows rest on; most without a question first.
     """
 
@@ -59,6 +60,7 @@ class Card:
     types: Mapping[str, int] = field(default_factory=dict)
     languages: Mapping[str, int] = field(default_factory=dict)
     coverage: tuple[tuple[str, int, int], ...] = ()
+    statistics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Format(Protocol):

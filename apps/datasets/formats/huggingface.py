@@ -6,7 +6,7 @@ unpacked folder, or the folder itself, gives the splits with typed columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,9 @@ def card_text(card: Card, splits: list[str]) -> str:
         _table("Splits", "Split", {name or "unsplit": count for name, count in card.splits.items()}),
         _table("Types of questions", "Type", {name or "unknown": n for name, n in card.types.items()}),
         _table("Licences of the sources", "Licence", {name or "unknown": n for name, n in card.licenses.items()}),
+        _lengths(card.statistics.get("lengths")),
+        _scores(card.statistics.get("scores")),
+        _duplicates(card.statistics.get("duplicates")),
         _coverage(card),
     ]  # fmt: skip
     if "" in card.licenses:
@@ -120,6 +123,33 @@ def _table(title: str, head: str, counts: dict[str, int]) -> str:
         return ""
     lines = [f"| {_line(name)} | {count:,} |" for name, count in sorted(counts.items())]
     return "\n".join([f"## {title}", "", f"| {head} | Rows |", "|---|---|", *lines, ""])
+
+
+def _lengths(lengths: Mapping[str, list[int]] | None) -> str:
+    if not lengths:
+        return ""
+    rows = [f"| {name.capitalize()} | {' | '.join(f'{n:,}' for n in found)} |" for name, found in lengths.items()]  # fmt: skip
+    head = ["## Lengths in characters", "", "| Text | Least | 5 % | Median | 95 % | Most |", "|---|---|---|---|---|---|"]  # fmt: skip
+    return "\n".join([*head, *rows, ""])
+
+
+def _scores(scores: Mapping[str, Mapping[str, Any]] | None) -> str:
+    if not scores:
+        return ""
+    rows = [
+        f"| {_line(name)} | {'none' if found['mean'] is None else format(found['mean'], '.2f')} | "
+        f"{' | '.join(f'{n:,}' for n in found['levels'])} | {found['unscored']:,} |"
+        for name, found in scores.items()
+    ]
+    head = ["## Scores", "", "| Score | Mean | Level 1 | 2 | 3 | 4 | 5 | Unscored |", "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    return "\n".join([*head, *rows, ""])
+
+
+def _duplicates(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return "## Duplicates\n\nNot looked for.\n"
+    told = ", ".join(f"{n:,} {name}" for name, n in found["counts"].items()) or "none"
+    return f"## Duplicates\n\nFound on {found['checked_at'][:10]}: {told}.\n"
 
 
 def _coverage(card: Card) -> str:
