@@ -66,7 +66,7 @@ def version(request: TenantRequest, tenant_slug: str, pk: int, number: int) -> H
         "splits": selectors.version_splits(actor=request.actor, version=row),
         "lengths": row.manifest.get("lengths"),
         "scores": row.manifest.get("scores"),
-        "manifest": json.dumps(row.manifest, ensure_ascii=False, indent=2),
+        "manifest": json.dumps(row.manifest, ensure_ascii=False, indent=2, sort_keys=True),
         "others": list(others.values_list("number", flat=True)[:COMPARED]),
     }
     return render(request, "datasets/version.html", context)
