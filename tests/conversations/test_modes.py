@@ -199,6 +199,8 @@ async def test_answer_that_never_fits_is_shown_as_text_with_the_problem(
     view = await sync_to_async(view_of)(cast, turn)
     assert view.problem == message.problem
     assert view.is_unsourced
+    replay = await sync_to_async(replayed, thread_sensitive=False)(cast, done.run_id)
+    assert replay.is_equal, "a repaired answer is replayed to its end"
 
 
 async def test_programs_need_their_grant(

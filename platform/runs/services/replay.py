@@ -147,7 +147,10 @@ class _Recorded:
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.name = turns[0].provider
-        self._turns = iter(turns)
+        # An answer before the last turn was sent back, for its form say: here too the loop goes on behind it.
+        self._turns = iter(
+            [t if t.tool_calls else replace(t, stop="pause") for t in turns[:-1]] + [turns[-1]]
+        )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Say the next recorded turn, and nothing after the last."""
