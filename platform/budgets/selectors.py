@@ -99,7 +99,7 @@ class BudgetNotice:
 
 
 def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[BudgetNotice]:
-    """Return what to say about the budgets that the actor's questions count in, from 80 % on; one query.
+    """Return what to say about the budgets that the actor's questions count in, from 80 % on, those first that stop them; one query.
 
     The workspace's is told to all of its members: it stops each of them, and the refusal names it.
 
@@ -129,9 +129,9 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
         if is_over:
             text = f"{named} is used up.{way_out(budget.kind, budget.period, row.starts_at)}"
         else:
-            text = f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)} % spent."
+            text = f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)}\u00a0% spent."
         notices.append(BudgetNotice(text, is_over))
-    return notices
+    return sorted(notices, key=lambda notice: not notice.is_over)
 
 
 def refuses_unpriced(*, actor: Actor) -> bool:

@@ -128,7 +128,8 @@ form.addEventListener("htmx:finally:request", (e) => {
   alert.className = "alert bad";
   alert.setAttribute("role", "alert");
   text.className = "grow";
-  text.textContent = `Not sent. ${gw.errorText(ctx)}`;
+  const why = gw.errorText(ctx), told = [...document.querySelectorAll("#budget-notices p")];
+  text.textContent = told.some((p) => p.textContent.includes(why)) ? "Not sent." : `Not sent. ${why}`;
   retry.type = "submit";
   retry.className = "btn sm";
   retry.setAttribute("form", "composer");

@@ -251,8 +251,8 @@ def test_notice_is_for_whom_the_budget_is_about(cast: Cast) -> None:
         spend(cast, 4.5, user_id=cast.user("member").pk)
         spend(cast, 4.5, user_id=cast.user("owner").pk)
         month = timezone.now().strftime("%B")
-        own = f"Your budget of $5 for {month} is 90 % spent."
-        whole = f"The workspace's budget of $10 for {month} is 90 % spent."
+        own = f"Your budget of $5 for {month} is 90\u00a0% spent."
+        whole = f"The workspace's budget of $10 for {month} is 90\u00a0% spent."
         assert told("member") == {own, whole}
         assert told("owner") == {own, whole}
         assert told("viewer") == {whole}

@@ -77,7 +77,7 @@ def test_chat_warns_at_eighty_percent_and_says_clearly_why_it_stops(
     for place in (url("home", cast), url("detail", cast, row.pk)):
         page = member.get(place).content.decode()
         assert "The workspace&#x27;s budget of $10 for " in page
-        assert "is 85 % spent." in page
+        assert "is 85\u00a0% spent." in page
         assert "Your budget" not in page
         assert "Open budgets" not in page
     assert "Open budgets" in owner.get(url("home", cast)).content.decode()
