@@ -18,6 +18,7 @@ from apps.evaluations import services
 from apps.evaluations.annotation_forms import QueueForm
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.selectors import experiment_get
+from apps.evaluations.trust import enough_told, queue_agreement
 from basics.errors import Conflict, DomainError, Invalid, Missing
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
@@ -94,6 +95,7 @@ def queue(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = {
         "queue": row,
         "progress": reads.queue_progress(actor=request.actor, queue=row),
+        "enough": enough_told(queue_agreement(actor=request.actor, queue=row)),
         "can_write": request.actor.can("evaluation.write"),
         "is_mine": not row.assignees or request.actor.user_id in row.assignees,
         "tab": "annotation",

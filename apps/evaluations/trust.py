@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from apps.datasets.rubric import LEVELS
 from apps.evaluations.models import (
+    AnnotationQueue,
     Arm,
     AssignmentState,
     JudgeCheck,
@@ -32,6 +33,8 @@ BAR = 0.6
 """Lower end of the judge's kappa with people from which its score may stop a release."""
 LEAST = 20
 """Fewer answers that both have graded say nothing, however well they agree."""
+NARROW = 0.2
+"""Width of an interval of agreement from which more grades would teach little."""
 _LEVELS = range(1, LEVELS + 1)
 
 
@@ -130,6 +133,40 @@ def agreement_list(*, actor: Actor, version: RubricVersion) -> list[Agreement]:
         _agreement(name, author, given, people.get(name, {}), among.get(name, _people({})))
         for (name, author), given in sorted(judges.items())
     ]
+
+
+def queue_agreement(*, actor: Actor, queue: AnnotationQueue) -> list[tuple[str, Estimate]]:
+    """Return how far people agree in one queue: per score Krippendorff's ordinal alpha, the widest interval first."""
+    actor.require("evaluation.read")
+    rows = Score.objects.visible_to(actor).filter(
+        assignment__item__queue=queue,
+        assignment__state=AssignmentState.DONE,
+        level__isnull=False,
+    )
+    given: dict[str, dict[int, dict[int | None, float]]] = {}
+    for name, trial, user, level in rows.order_by("pk").values_list(
+        "name", "trial_id", "user_id", "level"
+    ):
+        if level is not None:
+            given.setdefault(name, {}).setdefault(trial, {})[user] = level
+    found = []
+    for name, units in given.items():
+        levels = [list(unit.values()) for unit in units.values() if len(unit) > 1]
+        alpha = krippendorff_alpha_interval(levels, level="ordinal") if levels else None
+        if alpha is not None:
+            found.append((name, alpha))
+    return sorted(found, key=lambda one: one[1].low - one[1].high)
+
+
+def enough_told(found: Sequence[tuple[str, Estimate]]) -> str:
+    """Return whether further grades would still teach something about how far people agree, "" where nothing is known."""
+    if not found:
+        return ""
+    name, widest = found[0]
+    told = f"{widest.value:.2f}, 95 % interval {widest.low:.2f} to {widest.high:.2f}"
+    if widest.high - widest.low <= NARROW:
+        return f"People's agreement is known well enough (least well of {name}: {told}). More grades would change little."
+    return f"People's agreement is not yet known well: alpha of {name} is {told}. More grades narrow it."
 
 
 def arm_agreements(*, actor: Actor, arm: Arm) -> dict[str, list[Agreement]]:

@@ -26,7 +26,13 @@ from apps.evaluations.models import (
 from apps.evaluations.selectors import arm_scores
 from apps.evaluations.services import baseline_set, queue_create, rubric_seed
 from apps.evaluations.services.annotation import HELD
-from apps.evaluations.trust import agreement_list, arm_agreements
+from apps.evaluations.statistics.values import Estimate
+from apps.evaluations.trust import (
+    agreement_list,
+    arm_agreements,
+    enough_told,
+    queue_agreement,
+)
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -137,6 +143,14 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
             cast, queue, role,
             lambda t, n: 1 + (t.position * 7 + t.arm_id) % 5 if n == "clarity" else judged(t, n),
         )  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        agreed = queue_agreement(actor=cast.actor("viewer"), queue=queue)
+    assert {name for name, _ in agreed} == set(SIX)
+    assert {alpha.value for _, alpha in agreed} == {1}  # both gave the same levels
+    assert "More grades would change little" in enough_told(agreed)
+    loose = [("accuracy", Estimate(0.5, 0.3, 0.7)), *agreed]
+    assert enough_told(loose) == "People's agreement is not yet known well: alpha of accuracy is 0.50, 95 % interval 0.30 to 0.70. More grades narrow it."  # fmt: skip
+    assert enough_told([]) == ""
     after = verdicts()
     assert after["clarity"] == after["overall"] == "advisory"
     assert "failed" in after.values()
