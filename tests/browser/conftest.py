@@ -34,6 +34,7 @@ MODELS = (
     "fake-fail500",
     "fake-search-words60-gap10-cut",
     "fake-words600-gap10",
+    "fake-words120-gap50",
     "fake-said",  # says what a test tells it to (FakeProvider.replies)
 )
 

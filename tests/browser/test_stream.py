@@ -6,12 +6,17 @@ import os
 import re
 import signal
 import time
+import uuid
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 from apps.collections.services import collection_create, document_upload
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.services import assistant_create, conversation_ask, version_publish
+from apps.tools.services import grant_create
+from runs.models import ACTIVE, Run
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import Site
 from tests.browser.portal import Portal, assert_like_fresh, words_of
@@ -20,6 +25,7 @@ from tests.fake_provider import WORDS
 from tests.servers import wait_for
 
 LONG = "fake-search-words90-gap40"
+SLOW = "fake-words120-gap50"
 ENDLESS = "fake-words400-gap50"
 
 
@@ -146,6 +152,65 @@ def test_model_that_breaks_off_is_asked_again_when_the_connection_is_cut(asked: 
     expect(asked.turns.last.get_by_role("alert")).to_contain_text("Code")
     assert asked.watched()["doubled"] == []
     assert_like_fresh(asked)
+
+
+def in_its_mode(body: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Plan two searches, search in a program, or search, as the tools at hand ask for it; then answer as the model's name says."""
+    offered = {tool["function"]["name"] for tool in body.get("tools") or ()}
+    done = sum(message["role"] == "tool" for message in body["messages"])
+    search = {"name": "search_documents", "arguments": {"query": "notice period"}}
+    if "plan" in offered:
+        step = {"action": "search_documents", "description": "Find the notice period"}
+        plan = {"name": "plan", "arguments": {"reasoning": "Two looks.", "steps": [step, step]}}
+        return [plan if not done else search] if done < 3 else None
+    if "execute_tools" in offered:
+        program = 'print(search_documents(query="notice period"))'
+        return None if done else [{"name": "execute_tools", "arguments": {"code": program}}]
+    return None if done else [search]
+
+
+def test_page_of_every_mode_is_whole_when_line_web_server_and_worker_are_lost(
+    asked: Portal, site: Site, cast: Cast
+) -> None:
+    """What differs between modes (a plan, calls inside of a program) comes back as everything else; four tabs for four modes."""
+    site.model_server.replies[SLOW] = in_its_mode
+    who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+    grant_create(tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="group", target="code_mode")  # fmt: skip
+    tabs: dict[str, Portal] = {}
+    with pytest.MonkeyPatch.context() as env, tenant_scope(cast.tenant.pk):
+        # This process knows the models of the running one by this; it asks none of them.
+        env.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
+        env.setenv("GROUNDWORK_COMPATIBLE_MODELS", SLOW)
+        for mode in ("quick", "planned", "tools", "code"):
+            spec = VersionSpec(mode=mode, model=f"compatible/{SLOW}")
+            row = assistant_create(**who, name=mode, spec=spec)
+            version_publish(**who, assistant=row, number=1)
+            turn = conversation_ask(**who, text="What is the notice period?", client_id=uuid.uuid4(), assistant=row.slug)  # fmt: skip
+            tabs[mode] = Portal(asked.page.context.new_page(), asked.slug)
+            tabs[mode].watch()
+            tabs[mode].open(f"chat/{turn.conversation_id}/")
+    for tab in tabs.values():
+        tab.wait_words(5)
+    asked.page.context.set_offline(True)
+    assert site.stack.worker is not None
+    os.killpg(site.stack.worker.pid, signal.SIGKILL)
+    site.stack.worker.wait(5)
+    site.stack.kill_web()
+    site.stack.start_web()
+    asked.page.context.set_offline(False)
+    site.stack.start_worker()
+    with tenant_scope(cast.tenant.pk):
+        under_way = Run.objects.filter(status__in=ACTIVE)
+        wait_for(lambda: not under_way.exists(), 120, "the answers to be taken up and to end")
+    for mode, tab in tabs.items():
+        tab.wait_end()
+        assert tab.watched()["doubled"] == [], mode
+        assert [word for word in words_of(tab) if word != "."] == expected_words(120), mode
+        assert_like_fresh(tab)
+    expect(tabs["planned"].turns.last.locator(".plan")).to_contain_text("2 of 2 steps done")
+    expect(tabs["planned"].turns.last.locator("details.tool")).to_have_count(2)
+    expect(tabs["code"].turns.last.locator("details.tool").first).to_contain_text("execute_tools")
+    del site.model_server.replies[SLOW]
 
 
 def _stopped(portal: Portal, site: Site, how: Any) -> None:
