@@ -231,6 +231,7 @@ class ComparisonView(_Base):
             **{name: getattr(found, name) for name in (
                 "wins", "ties", "losses", "smallest", "needed", "left_out", "solved_cost", "notes",
             )},
+            "needs": [{"change": change, "rows": rows} for change, rows in found.needs],
             "headline": headline, "sentence": sentence, "rows": found.rows[:_MOST_ROWS],
         }  # fmt: skip
         return Response(ComparisonOutput(shown).data)

@@ -104,7 +104,16 @@ class ScoreOutput(serializers.ModelSerializer[Score]):
 
     class Meta:
         model = Score
-        fields = ("name", "value", "level", "reason", "evidence", "author_kind", "author")
+        fields = (
+            "name",
+            "value",
+            "level",
+            "reason",
+            "evidence",
+            "details",
+            "author_kind",
+            "author",
+        )
 
 
 class TrialOutput(serializers.ModelSerializer[Trial]):
@@ -153,6 +162,13 @@ class RowChangeOutput(serializers.Serializer[Any]):
     change = serializers.FloatField()
 
 
+class NeedOutput(serializers.Serializer[Any]):
+    """How many rows show a change with 80 % power."""
+
+    change = serializers.FloatField()
+    rows = serializers.IntegerField()
+
+
 class ComparisonOutput(serializers.Serializer[Any]):
     """Two arms compared; B is the arm of the address."""
 
@@ -164,6 +180,7 @@ class ComparisonOutput(serializers.Serializer[Any]):
     losses = serializers.IntegerField()
     smallest = serializers.FloatField(help_text="Change that so many rows show with 80 % power.")
     needed = serializers.IntegerField(allow_null=True, help_text="Rows that the change seen needs.")
+    needs = NeedOutput(many=True, help_text="Rows that a change needs, for some changes.")
     left_out = serializers.IntegerField()
     solved_cost = serializers.ListField(child=serializers.FloatField(allow_null=True), allow_null=True, help_text="Money per row that passes, A and B.")  # fmt: skip
     notes = serializers.ListField(child=serializers.CharField())

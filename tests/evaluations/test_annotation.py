@@ -115,7 +115,11 @@ def test_rest_says_that_two_arms_have_no_such_score_in_common(cast, arms, client
     client.force_login(cast.user("member"), "django.contrib.auth.backends.ModelBackend")
     path = f"/api/v1/arms/{a.pk}/comparison?against={b.pk}"
     said = {"X-Tenant": cast.tenant.slug}
-    assert client.get(path, headers=said).status_code == 200
+    compared = client.get(path, headers=said)
+    assert compared.status_code == 200
+    rows = [need["rows"] for need in compared.json()["needs"]]
+    assert rows == sorted(rows, reverse=True)
+    assert len(rows) == 5
     answer = client.get(path + "&score=nope", headers=said)
     assert (answer.status_code, answer.json()["code"]) == (409, "not_comparable")
 

@@ -62,6 +62,13 @@ def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_perso
     assert "unscored" in text
     assert "It answered prose." in text
     assert "by hand" not in text
+    client = Client()
+    client.force_login(cast.user("viewer"))
+    listed = client.get(
+        f"/api/v1/experiments/{trial.experiment_id}/trials?page_size=100", headers={"X-Tenant": cast.tenant.slug}
+    ).json()["results"]  # fmt: skip
+    given_out = next(one["scores"] for one in listed if one["id"] == trial.pk)
+    assert claim in next(one["details"] for one in given_out if one["name"] == "faithfulness")["claims"]  # fmt: skip
     assert read(cast, "viewer", f"trials/{10**9}/").status_code == 404
     other = read(cast, "outsider", f"trials/{trial.pk}/", slug=cast.other_tenant.slug)
     assert other.status_code == 404

@@ -751,6 +751,8 @@ class ComparisonOutput(TypedDict):
     """Change that so many rows show with 80 % power."""
     needed: int | None
     """Rows that the change seen needs."""
+    needs: list[NeedOutput]
+    """Rows that a change needs, for some changes."""
     left_out: int
     solved_cost: list[float | None] | None
     """Money per row that passes, A and B."""
@@ -2280,6 +2282,13 @@ class Models(TypedDict):
 
 ModelsObjectEnum: TypeAlias = "Literal['list']"
 
+
+@final
+class NeedOutput(TypedDict):
+    """How many rows show a change with 80 % power."""
+    change: float
+    rows: int
+
 NullEnum: TypeAlias = "Literal[None]"
 
 
@@ -3180,6 +3189,7 @@ class ScoreOutput(TypedDict):
     """On the scale it was judged by, 1 to 5."""
     reason: NotRequired[str]
     evidence: NotRequired[str]
+    details: NotRequired[Any]
     author_kind: AuthorKindEnum
     author: str
     """Scorer with its version, or person with their number."""
