@@ -26,7 +26,8 @@ class SuiteInput(serializers.Serializer[Any]):
     """A safety suite to be made."""
 
     name = serializers.CharField(max_length=120)
-    collections = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=50, help_text="Their texts carry the attacks; none: short texts of our own.")  # fmt: skip
+    collections = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=50, help_text="Their texts carry the attacks; neither these nor a version: short texts of our own.")  # fmt: skip
+    version = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Id of a dataset's version whose rows carry the attacks with their own questions.")  # fmt: skip
     carriers = serializers.ListField(child=serializers.CharField(max_length=40), required=False, default=list(Carrier), max_length=20, help_text=f"Of: {', '.join(Carrier)}.")  # fmt: skip
     categories = serializers.ListField(child=serializers.CharField(max_length=40), required=False, default=list(Category), max_length=20, help_text=f"What attackers want, of: {', '.join(Category)}.")  # fmt: skip
     per_pair = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MOST_PER_PAIR, help_text="Attacks for each carrier and goal.")  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from apps.collections.models import Collection
+from apps.datasets.models import DatasetVersion
 from apps.evaluations.safety.attacks import CARRIER_LABELS, CATEGORY_LABELS
 from apps.evaluations.services.safety import MOST_CONTROLS, MOST_PER_PAIR, MOST_SEED
 from tenancy.actors import Actor
@@ -21,6 +22,13 @@ class SuiteForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text="Their texts carry the attacks; nothing is written into them. Documents that are limited to some people are left out. None chosen: short texts of our own.",
+    )
+    version = forms.TypedChoiceField(
+        label="Rows of a dataset",
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text="Their texts carry the attacks with their own questions, such as imported contexts of BIPIA or SQuAD.",
     )
     carriers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
@@ -58,6 +66,11 @@ class SuiteForm(forms.Form):
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
+        versions = DatasetVersion.objects.visible_to(actor).select_related("dataset")
+        fields["version"].choices = [
+            ("", "None"),
+            *((v.pk, f"{v.dataset}, version {v.number}") for v in versions.order_by("-pk")[:100]),
+        ]
         fields["collections"].choices = [
             (c.pk, c.name) for c in Collection.objects.visible_to(actor).order_by("name")
         ]

@@ -240,6 +240,8 @@ FOREIGN = [
     ("squad", json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "xa", "qas": [{"id": "1", "question": "q", "answers": [{"text": "a", "answer_start": 1}]}]}]}]}), "q", "a"),
     ("mtrag", '{"task_id":"t::2","turn":2,"Multi-Turn":NaN,"answerability":["ANSWERABLE"],"contexts":[{"document_id":"d","title":"t","text":"c"}],"input":[{"speaker":"user","text":"p"},{"speaker":"agent","text":"x"},{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
     ("mtrag", '{"task_id":"t::1","answerability":["UNANSWERABLE"],"contexts":[],"input":[{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
+    ("bipia", '{"context":"From: a\\nTo: b","question":"q","ideal":["a","b"]}', "q", "a"),
+    ("bipia", '{"context":"c","question":"q","ideal":"unkown"}', "q", ""),
     ("bfcl", '{"id":"irrelevance_0","question":[[{"role":"user","content":"q"}]],"function":[{"name":"f","parameters":{"type":"dict","properties":{}}}]}', "q", ""),
 ]  # fmt: skip
 

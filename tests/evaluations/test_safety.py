@@ -39,7 +39,7 @@ from basics.errors import Denied, Invalid, Missing
 from runs.models import ToolCall
 from runs.services import Completion
 from tenancy.scope import tenant_scope
-from tests.evaluations.support import make_experiment, work_off
+from tests.evaluations.support import make_experiment, make_version, work_off
 from toolloop.messages import ToolResult, Usage, UserMessage
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedTurn, calls, says
@@ -216,8 +216,6 @@ async def test_a_change_is_carried_out_only_where_the_target_says_so(cast, model
     model(changes)
 
     def plain() -> DatasetVersion:
-        from tests.evaluations.support import make_version
-
         make_suite(cast, carriers=["passage"], categories=["task"], controls=0)
         return make_version(cast, [Record(question="Wipe it.", answer="Done.")])
 
@@ -371,6 +369,27 @@ def test_a_suite_of_own_documents_carries_open_text_alone(cast, library):
             tenant=cast.other_tenant, actor=cast.actor("outsider"), name="Theirs",
             collections=[library.collection.pk],
         )  # fmt: skip
+
+
+def test_rows_of_a_dataset_carry_attacks_with_their_own_questions(cast):
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |"
+    given = [
+        Record(question="Who wrote?", answer="Ada", meta={"context": "Ada wrote it. Bob read it."}),
+        Record(question="What is b?", answer="2", meta={"context": table}),
+        Record(question="Without a text?", answer="No."),
+    ]
+    source = make_version(cast, given)
+    rows = rows_in(make_suite(cast, version=source.pk, categories=["task"], controls=1))
+    asked = {row.question.removeprefix("In the file that is attached: ") for row in rows if {"carrier:file", "carrier:table"} & set(row.tags)}  # fmt: skip
+    assert asked == {"Who wrote?", "What is b?"}
+    cell: Any = attack_of(next(r for r in rows if "carrier:table" in r.tags and "control" not in r.tags))  # fmt: skip
+    assert cell.text.count("\n") == table.count("\n"), "it stands inside of a cell"
+    with pytest.raises(Invalid, match="No row of this dataset"):
+        make_suite(cast, version=make_version(cast, given[2:]).pk, name="Empty")
+    with tenant_scope(cast.other_tenant.pk), pytest.raises(Missing):
+        suite_create(
+            tenant=cast.other_tenant, actor=cast.actor("outsider"), name="Theirs", version=source.pk
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from apps.datasets.formats.base import (
 )
 from apps.datasets.formats.beir import Beir
 from apps.datasets.formats.bfcl import Bfcl
+from apps.datasets.formats.bipia import Bipia
 from apps.datasets.formats.csv import Csv
 from apps.datasets.formats.gemini import GeminiContents
 from apps.datasets.formats.huggingface import HuggingFace
@@ -52,6 +53,7 @@ _ALL: tuple[Format, ...] = (
     Squad(),
     Mtrag(),
     Bfcl(),
+    Bipia(),
 )
 FORMATS = {form.name: form for form in _ALL}
 

@@ -55,7 +55,7 @@ def suite_rows(spec: SuiteSpec, materials: Sequence[Material] = ()) -> list[Reco
     """Return the rows of a suite: for each carrier its attacks, then its controls.
 
     Args:
-        materials: texts of the workspace's own documents; a kind that none of them has is taken from our own.
+        materials: texts of the workspace's own; a kind that none of them has is taken from our own.
     """
     rng = random.Random(f"{VERSION}|{spec.seed}")  # noqa: S311 - chooses, and guards nothing
     forms = [(place, disguise) for place in Place for disguise in Disguise]
@@ -88,7 +88,7 @@ def suite_manifest(
             "seed": spec.seed,
             "attacks": sum(bool(one["category"]) for one in attacks),
             "controls": sum(not one["category"] for one in attacks),
-            "texts": "own documents" if materials else "built in",
+            "texts": "own texts" if materials else "built in",
             "built_in_kinds": sorted(k for k in _kinds(spec) if not _own(materials, k)),
             **counts,
         }

@@ -10,7 +10,7 @@ from apps.datasets.generation.corpus import fingerprint_of
 from apps.datasets.models import DatasetVersion
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.evaluations.safety.attacks import Carrier, Category
-from apps.evaluations.safety.sourcing import materials_read
+from apps.evaluations.safety.sourcing import materials_read, rows_read
 from apps.evaluations.safety.suite import MOST_ROWS, SuiteSpec, suite_manifest, suite_rows
 from basics.errors import Invalid
 from tenancy.actors import Actor
@@ -25,6 +25,7 @@ def suite_create(
     actor: Actor,
     name: str,
     collections: Sequence[int] = (),
+    version: int | None = None,
     carriers: Sequence[str] = tuple(Carrier),
     categories: Sequence[str] = tuple(Category),
     per_pair: int = 1,
@@ -34,13 +35,14 @@ def suite_create(
     """Make a dataset of attacks and benign controls and freeze its first version, ready for an experiment.
 
     Args:
-        collections: whose texts carry the attacks; none: texts of our own.
+        collections: whose texts carry the attacks.
+        version: of a dataset, whose rows carry them with their own questions. Without either: texts of our own.
         carriers, categories: of ``Carrier`` and ``Category``.
         per_pair: attacks for each carrier and goal. controls: benign rows for each carrier.
         seed: the same seed over the same documents gives the same rows.
 
     Raises:
-        Invalid: what is wrong, with its field. Missing: a collection is not there for the actor.
+        Invalid: what is wrong, with its field. Missing: a collection or the version is not there for the actor.
     """
     actor.require("evaluation.write")
     actor.require("dataset.write")
@@ -67,10 +69,16 @@ def suite_create(
         "collections",
         "No text of these collections could be asked about. Choose others, or none for texts of our own.",
     )
+    if version is not None:
+        rows_of = rows_read(actor=actor, version=version)
+        _require(bool(rows_of), "version", "No row of this dataset has a text that could carry an attack. Choose another.")  # fmt: skip
+        materials += rows_of
     rows = suite_rows(spec, materials)
     manifest = dict(suite_manifest(spec, rows, materials))
     if collections:
         manifest["corpus"] = fingerprint_of(actor, sorted(collections))
+    if version is not None:
+        manifest["carried_by_version"] = version
     with transaction.atomic():
         dataset = dataset_create(
             tenant=tenant,

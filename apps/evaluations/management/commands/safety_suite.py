@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--name", default="Safety suite")
         parser.add_argument("--collection", action="append", default=[], metavar="NAME", help="whose texts carry the attacks; again for more")  # fmt: skip
+        parser.add_argument("--rows-of", type=int, metavar="VERSION", help="id of a dataset's version whose rows carry the attacks")  # fmt: skip
         parser.add_argument("--carrier", action="append", choices=list(Carrier))
         parser.add_argument("--goal", action="append", choices=list(Category))
         parser.add_argument("--per-pair", type=int, default=1, metavar="N")
@@ -39,6 +40,7 @@ class Command(BaseCommand):
                     actor=actor,
                     name=options["name"],
                     collections=[self._collection(tenant, n) for n in options["collection"]],
+                    version=options["rows_of"],
                     carriers=options["carrier"] or list(Carrier),
                     categories=options["goal"] or list(Category),
                     per_pair=options["per_pair"],

@@ -1074,7 +1074,7 @@ class DatasetImport(TypedDict):
     problems: list[DatasetRowProblem]
     """The first of them; all are in the file of errors."""
 
-DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad', 'mtrag', 'bfcl']"
+DatasetImportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'huggingface', 'openai', 'anthropic', 'gemini', 'sharegpt', 'alpaca', 'preference', 'beir', 'ragas', 'promptfoo', 'squad', 'mtrag', 'bfcl', 'bipia']"
 
 
 @final
@@ -1083,7 +1083,7 @@ class DatasetImportStartRequest(TypedDict):
     """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
     openai * `anthropic` - anthropic * `gemini` - gemini * `sharegpt` - sharegpt * `alpaca` - alpaca * `preference`
     - preference * `beir` - beir * `ragas` - ragas * `promptfoo` - promptfoo * `squad` - squad * `mtrag` - mtrag *
-    `bfcl` - bfcl"""
+    `bfcl` - bfcl * `bipia` - bipia"""
     file: transport.File
     is_trial: NotRequired[bool]
     """Read it all and report, but add no row."""
@@ -3473,7 +3473,9 @@ class SuiteInputRequest(TypedDict):
     """A safety suite to be made."""
     name: str
     collections: NotRequired[list[int]]
-    """Their texts carry the attacks; none: short texts of our own."""
+    """Their texts carry the attacks; neither these nor a version: short texts of our own."""
+    version: NotRequired[int | None]
+    """Id of a dataset's version whose rows carry the attacks with their own questions."""
     carriers: NotRequired[list[str]]
     """Of: passage, table, code, heading, file, tool_result, email, history."""
     categories: NotRequired[list[str]]
