@@ -235,6 +235,13 @@ class Record:
         """Return the licences of the sources, sorted, each once; "" stands for an unknown one."""
         return tuple(sorted({source.license for source in self.sources}))
 
+    @property
+    def earlier(self) -> tuple[Message, ...]:
+        """Return what user and assistant said before the question, of a conversation of several turns."""
+        asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
+        before = self.messages[: asked[-1]] if asked else ()
+        return tuple(m for m in before if m.content and m.role in ("user", "assistant"))
+
 
 FIELDS = tuple(f.name for f in fields(Record))
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
