@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -78,11 +79,17 @@ def cast(transactional_db: None) -> Cast:
 
 @pytest.fixture
 def api(cast: Cast, tmp_path: Path) -> Iterator[Api]:
-    """Serve a tenant in which every operation can succeed."""
+    with serving(cast, tmp_path) as api:
+        yield api
+
+
+@contextmanager
+def serving(cast: Cast, folder: Path) -> Iterator[Api]:
+    """Serve a tenant in which every operation can succeed; logs go to the folder."""
     _, key = api_key_create(
         tenant=cast.tenant, actor=cast.actor("owner"), name="tests", scopes=sorted(KEY_SCOPES)
     )
-    stack = Stack(tmp_path)
+    stack = Stack(folder)
     try:
         stack.start_web()
         ids = _rows(cast)
@@ -104,7 +111,7 @@ def api(cast: Cast, tmp_path: Path) -> Iterator[Api]:
         yield Api(stack.url, key, ids)
     finally:
         stack.stop()
-        for log in tmp_path.glob("*.log"):
+        for log in folder.glob("*.log"):
             print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from groundwork_client import Forbidden, Groundwork, Invalid, NotFound, RateLimited, Unauthorized
@@ -10,13 +12,36 @@ from groundwork_client import Forbidden, Groundwork, Invalid, NotFound, RateLimi
 from tenancy.models import RateLimit
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
-from tests.api.conftest import Api, api, cast  # noqa: F401 - fixtures
-from tests.cast import Cast
+from tests.api.conftest import Api, serving
+from tests.cast import Cast, make_cast
+from tests.sweeping import sweep
 
 pytestmark = pytest.mark.servers
 
 
-def test_work_of_a_day_goes_through(api: Api, tmp_path: Path) -> None:  # noqa: F811 - the fixture
+@pytest.fixture(scope="module")
+def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The database for the whole module: starting what serves it costs more than each test.
+
+    It has the name of pytest-django's fixture because that makes it set up the database.
+    """
+    with django_db_blocker.unblock():
+        yield
+        sweep()
+
+
+@pytest.fixture(scope="module")
+def cast(transactional_db: None) -> Cast:
+    return make_cast()
+
+
+@pytest.fixture(scope="module")
+def api(cast: Cast, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    with serving(cast, tmp_path_factory.mktemp("servers")) as api:
+        yield api
+
+
+def test_work_of_a_day_goes_through(api: Api, tmp_path: Path) -> None:
     with Groundwork(api.url, api.key) as gw:
         made = gw.collections_create({"name": "By client"}, idempotency_key="once")
         assert gw.collections_create({"name": "By client"}, idempotency_key="once") == made
@@ -42,7 +67,7 @@ def test_work_of_a_day_goes_through(api: Api, tmp_path: Path) -> None:  # noqa: 
         assert gone.value.request_id
 
 
-def test_refusals_are_exceptions(api: Api, cast: Cast) -> None:  # noqa: F811 - the fixtures
+def test_refusals_are_exceptions(api: Api, cast: Cast) -> None:
     with pytest.raises(Unauthorized, match="unknown, revoked or expired"):
         Groundwork(api.url, "gw_nonsense").collections_list()
     _, few = api_key_create(
@@ -55,7 +80,7 @@ def test_refusals_are_exceptions(api: Api, cast: Cast) -> None:  # noqa: F811 - 
     assert invalid.value.details["fields"]["name"]
 
 
-def test_rate_limit_is_waited_for_or_raised(api: Api, cast: Cast) -> None:  # noqa: F811 - the fixtures
+def test_rate_limit_is_waited_for_or_raised(api: Api, cast: Cast) -> None:
     _, slow = api_key_create(
         tenant=cast.tenant, actor=cast.actor("owner"), name="slow", scopes=["collection.read"]
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -17,14 +16,27 @@ from tests.cast import make_cast
 from tests.conversations.openai.site import MODELS, SCOPES, SEARCHING, Site
 from tests.fake_provider import running
 from tests.servers import Stack, wait_for
+from tests.sweeping import sweep
 
 
-@pytest.fixture
-def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
-    cast = make_cast()
+@pytest.fixture(scope="package")
+def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The database for the whole folder: starting what serves it costs more than most of what is tried here.
+
+    It has the name of pytest-django's fixture because that makes it set up the database.
+    """
+    with django_db_blocker.unblock():
+        yield
+        sweep()
+
+
+@pytest.fixture(scope="package")
+def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    logs = tmp_path_factory.mktemp("servers")
     with running() as (model_url, fake):
+        cast = make_cast()
         stack = Stack(
-            tmp_path,
+            logs,
             GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
             GROUNDWORK_COMPATIBLE_MODELS=",".join(m.removeprefix("compatible/") for m in MODELS),
             GROUNDWORK_DEFAULT_MODEL=SEARCHING,
@@ -47,5 +59,5 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
             yield Site(cast, client, fake, stack.url, key)
         finally:
             stack.stop()
-            for log in tmp_path.glob("*.log"):
+            for log in logs.glob("*.log"):
                 print(f"--- {log.name}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
