@@ -12,6 +12,7 @@ from django.db import connection
 
 from basics.errors import DomainError
 from budgets.models import BudgetHold
+from budgets.money import dollars
 
 EXCEEDED = "budget_exceeded"
 # A call of the function sees what those before it hold.
@@ -244,14 +245,6 @@ def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> str:
     anew = budget_resets(period, starts_at)
     when = "" if anew is None else f" It begins anew on {anew.day} {anew:%B} (UTC)."
     return f"{when} An owner can raise it under Settings > Budgets."
-
-
-def dollars(amount: Decimal) -> str:
-    """Write an amount as people do: ``$20``, ``$1,250.50``, ``$0.0042``."""
-    places = (
-        0 if amount == amount.to_integral_value() else 2 if abs(amount) >= Decimal("0.01") else 4
-    )
-    return f"${amount:,.{places}f}"
 
 
 def _during(period: str, starts_at: datetime.datetime | None) -> str:

@@ -6,6 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from budgets.money import dollars
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
 
@@ -65,7 +66,9 @@ class Budget(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"${self.amount_usd} {self.get_period_display()} for {self.get_kind_display()}"
+        return (
+            f"{dollars(self.amount_usd)} {self.get_period_display()} for {self.get_kind_display()}"
+        )
 
 
 class BudgetSpend(TenantModel):
@@ -87,7 +90,7 @@ class BudgetSpend(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"${self.spent_usd} since {self.starts_at:%Y-%m-%d}"
+        return f"{dollars(self.spent_usd)} since {self.starts_at:%Y-%m-%d}"
 
 
 class BudgetHold(TenantModel):
@@ -112,7 +115,7 @@ class BudgetHold(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"${self.amount_usd} held"
+        return f"{dollars(self.amount_usd)} held"
 
 
 class BudgetRules(TenantModel):

@@ -10,8 +10,9 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from budgets.assistants import assistant_names
-from budgets.ledger import budget_named, dollars, way_out
+from budgets.ledger import budget_named, way_out
 from budgets.models import Budget, BudgetHold, BudgetRules, BudgetSpend
+from budgets.money import dollars
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 
 from basics.errors import Invalid, Missing
 from budgets.assistants import assistant_names
-from budgets.ledger import dollars
 from budgets.models import Budget, BudgetHold, BudgetKind, BudgetPeriod, BudgetRules, BudgetSpend
+from budgets.money import dollars
 from jobs.models import Job
 from tenancy.actors import Actor, system_actor
 from tenancy.models import ApiKey, Membership, Tenant

@@ -277,3 +277,10 @@ def test_no_right_to_the_ledger_lets_an_application_role_skip_the_trigger(cast: 
         cursor.execute("ALTER TABLE runs_usagerecord DISABLE TRIGGER budget_settle")
     with platform_scope():
         assert not BudgetHold.objects.exists()
+
+
+def test_audit_trail_writes_amounts_as_people_do(cast: Cast) -> None:
+    set_budget(cast, "40", period="month")
+    with tenant_scope(cast.tenant.pk):
+        event = AuditEvent.objects.get(action="budget.set")
+    assert event.object_name == "$40 a month for the whole workspace"

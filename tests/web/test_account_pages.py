@@ -58,3 +58,4 @@ def test_refused_sign_in_says_why_at_the_form(client: Client):
     assert_ours(html)
     assert 'role="alert"' in html
     assert "nobody@example.org" in html
+    assert "Remember me" in html

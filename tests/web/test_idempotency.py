@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, connections, transaction
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.collections import services as collection_services
+from apps.collections.api import CollectionsView
 from apps.collections.models import Collection, Document
 from apps.tools.services.calls import Executed
 from tenancy.actors import Actor
@@ -251,6 +253,23 @@ def test_write_that_waits_for_others_holds_its_key_and_no_transaction(
     assert (first.status_code, again.content) == (200, first.content)
     assert again["Idempotent-Replayed"] == "true"
     assert seen == [(False, 409)]
+
+
+def test_write_whose_answer_cannot_be_kept_is_refused_with_a_key_and_taken_back(
+    side: Side, client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    make = CollectionsView.post
+
+    def answer_a_file(self: CollectionsView, request: Any) -> HttpResponse:
+        make(self, request)
+        return HttpResponse(b"\x00", content_type="application/octet-stream")
+
+    monkeypatch.setattr(CollectionsView, "post", answer_a_file)
+    refused = create(client)
+    assert (refused.status_code, refused.json()["code"]) == (400, "idempotency_key_unsupported")
+    assert names(side) == []
+    assert client.post(LIST, {"name": "New"}, JSON).content == b"\x00"
+    assert names(side) == ["New"]
 
 
 @pytest.mark.django_db(transaction=True)

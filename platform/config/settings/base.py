@@ -124,7 +124,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = False
 ACCOUNT_LOGOUT_ON_GET = False
-ACCOUNT_FORMS = {"signup": "web.signup.SignupForm"}
+ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 

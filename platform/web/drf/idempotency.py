@@ -70,6 +70,10 @@ def repeatable(
         waits: the handler waits for work that others do (a worker, a tool), which must see what it has written: it runs
             outside of a transaction. Should the server die between the work and its answer, a repetition works anew.
             A stream is not kept.
+
+    Raises:
+        Invalid: when called, if a handler that does not wait answers with what cannot be kept; what it has written is
+            taken back.
     """
 
     def answer(request: Request, *args: Any, **kwargs: Any) -> Any:
@@ -95,6 +99,11 @@ def repeatable(
             if found is not None:
                 return _replayed(found)
             response = handler(request, *args, **kwargs)
+            if not _can_be_kept(response):
+                raise Invalid(
+                    "idempotency_key_unsupported",
+                    f"The answer of this operation cannot be kept: send the request without {HEADER}. Nothing was done.",
+                )
             _keep(write, response)
         return response
 
@@ -106,8 +115,13 @@ def _replayed(found: Answer) -> Response:
     return Response(data, status=found.status, headers={REPLAYED: "true"})
 
 
+def _can_be_kept(response: Any) -> bool:
+    """Say whether an answer is data: a file or a stream is not, and its repetition would have to be that again."""
+    return isinstance(response, Response) and not response.streaming
+
+
 def _keep(write: IdempotentWrite, response: Any) -> None:
-    if response.status_code >= 400 or response.streaming:
+    if response.status_code >= 400 or not _can_be_kept(response):
         return
     body = "" if response.data is None else JSONRenderer().render(response.data).decode()
     write.store(Answer(response.status_code, body))
