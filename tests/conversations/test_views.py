@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
-from apps.conversations import services
+from apps.conversations import services, tasks
 from apps.conversations.models import Conversation, Turn
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -285,6 +285,12 @@ def test_asking_needs_few_queries(cast: Cast, django_assert_max_num_queries: Any
     client.post(url("run-stop", cast, turn.conversation_id, turn.run_id))
     form = {"text": "Why?", "client_id": str(uuid.uuid4())}
     # The way to the first text begins here: add none lightly.
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(15):
         sent = client.post(url("turn-create", cast, turn.conversation_id), form, headers=HTMX)
     assert sent.status_code == 200
+    asked = Turn.objects.filter(conversation=turn.conversation_id, is_active=True)
+    with tenant_scope(cast.tenant.pk):
+        turn = asked.get()
+        # And goes on here; the turn before this one costs two: where it stands, and what was said in it.
+        with django_assert_max_num_queries(8):
+            assert tasks._prepare(turn.tenant_id, turn.pk, turn.run_id) is not None
