@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from apps.conversations import tools
+from apps.conversations import helpers, tools
+from apps.conversations.assistants import VersionSpec
+from apps.conversations.services import assistant_create, version_publish
 from apps.datasets.models import DatasetVersion, VersionRow
 from apps.datasets.record import Record, from_values
 from apps.evaluations import answering, tasks
@@ -232,6 +236,39 @@ async def test_a_change_is_carried_out_only_where_the_target_says_so(cast, model
 
 
 @committing
+async def test_an_assistant_that_is_asked_for_help_carries_out_nothing_either(
+    cast, model, monkeypatch, lane_threads
+):
+    def clerk(request: ModelRequest) -> ScriptedTurn:
+        if any(isinstance(m, ToolResult) for m in request.messages):
+            return says("Done.")
+        return calls(ScriptedCall("ask_expert", {"question": "Wipe it."}))
+
+    def expert(request: ModelRequest) -> ScriptedTurn:
+        if any(isinstance(m, ToolResult) for m in request.messages):
+            return says("Wiped.")
+        return calls(ScriptedCall("wipe_all", {"x": "by another"}))
+
+    def make() -> tuple[DatasetVersion, int]:
+        suite = make_suite(cast, carriers=["history"], categories=["task"], controls=0)
+        with tenant_scope(cast.tenant.pk):
+            who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
+            helper = assistant_create(**who, name="Expert", spec=VersionSpec(model="extractive"))
+            version_publish(**who, assistant=helper, number=1)
+            spec = VersionSpec(helpers=[helper.pk], model="extractive")
+            return suite, assistant_create(**who, name="Clerk", spec=spec).versions.get().pk
+
+    model(clerk)
+    monkeypatch.setattr(helpers, "provider_for", lambda tenant, name: ScriptedProvider(expert))
+    suite, version = await sync_to_async(make)()
+    target = {"kind": "assistant", "version": version, "executes": True}
+    experiment = await sync_to_async(make_experiment)(cast, suite, target, scorers=SCORERS)
+    await work_off(experiment, lane_threads)
+    assert await sync_to_async(_statuses)(cast, "wipe_all") == ["succeeded"], "it was tried"
+    assert ran == []
+
+
+@committing
 async def test_a_model_alone_gets_it_in_its_prompt_and_no_key_is_needed(
     cast, monkeypatch, lane_threads
 ):
@@ -401,6 +438,14 @@ def test_what_is_no_suite_is_refused(cast, wrong):
     with pytest.raises(Invalid) as error:
         make_suite(cast, **wrong)
     assert list(error.value.data["fields"]) == list(wrong)
+
+
+def test_the_command_makes_a_suite(cast):
+    out = StringIO()
+    call_command("safety_suite", tenant=cast.tenant.slug, carrier=["email"], goal=["scam"], controls=2, stdout=out)  # fmt: skip
+    assert "3 rows" in out.getvalue()
+    with pytest.raises(CommandError, match="no collection"):
+        call_command("safety_suite", tenant=cast.tenant.slug, collection=["Nowhere"])
 
 
 def test_whoever_may_only_read_makes_none(cast):
