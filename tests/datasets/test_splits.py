@@ -94,6 +94,18 @@ def test_rows_of_one_document_move_together_and_are_named(cast: Cast, rows: list
             services.split_assign(**{**who, "actor": cast.actor("viewer")}, into="test", row_pks=rows)  # fmt: skip
 
 
+def test_a_contaminated_row_takes_its_documents_to_training(cast: Cast, rows: list[int]) -> None:
+    """Alone it would leave its document in two splits."""
+    with tenant_scope(cast.tenant.pk):
+        dataset = Dataset.objects.get(name="Duties")
+        DatasetRow.objects.filter(dataset=dataset).update(split="test")
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}  # fmt: skip
+        assert services.rows_settle(**who, row_pks=rows[2:3], act="train") == 3
+        assert splits_of(rows) == ["train", "train", "train", "test", "test", "test"]
+        assert services.rows_settle(**who, row_pks=rows[4:5], act="train") == 1
+        assert splits_of(rows)[4:] == ["train", "test"], "a rejected row is no row of any split"
+
+
 def _records(dataset: Dataset) -> list[Record]:
 
     return [record_of(row) for row in DatasetRow.objects.filter(dataset=dataset)]

@@ -8,8 +8,10 @@ from django.db import transaction
 
 from apps.datasets.columns import record_of
 from apps.datasets.curation.scan import redact
+from apps.datasets.curation.splits import document_key
 from apps.datasets.models import Dataset, DatasetRow, RowReview, RowStatus, Split
 from apps.datasets.record import to_values
+from apps.datasets.selectors import RowFilter, row_list
 from apps.datasets.services.rows import row_update
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
@@ -19,6 +21,8 @@ from tenancy.services import audit_record
 MAX_NOTE = 2_000
 NEEDED = 2
 MAX_SETTLED = 200
+MOST_ALONG = 1_000
+"""Rows that move with others in the request of a person; more take the job that divides."""
 SETTLEMENTS = {
     "reject": "Reject",
     "train": "Move to training",
@@ -102,12 +106,13 @@ def rows_settle(
     """Do one thing with rows that a check has found; returns how many have changed. All or none.
 
     Args:
-        act: ``reject`` (needs a note), ``train`` moves them to that split, ``redact`` hides personal data and secrets;
-            an approved row that is redacted goes back to review.
+        act: ``reject`` (needs a note), ``train`` moves them to that split with all rows of their documents, ``redact``
+            hides personal data and secrets; an approved row that is redacted goes back to review.
 
     Raises:
         Invalid: an unknown act, no row, more than ``MAX_SETTLED``, or a rejection without a reason.
         Missing: the dataset has no such row.
+        Conflict: more than ``MOST_ALONG`` rows would have to move.
     """
     actor.require("dataset.write")
     if act not in SETTLEMENTS:
@@ -121,9 +126,30 @@ def rows_settle(
         found = list(rows.filter(dataset=dataset, pk__in=wanted).order_by("pk"))
         if len(found) < len(wanted):
             raise Missing("row")
+        if act == "train":
+            found = _of_their_documents(actor, dataset, found)
         for row in found:
             changed += _settled(tenant, actor, row, act, note)
     return changed
+
+
+def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) -> list[DatasetRow]:  # fmt: skip
+    """Return rows with all that share a document with them, even by way of another: none may stand in another split."""
+    found = {row.pk: row for row in rows}
+    waiting = {document_key(s): s.document for row in rows for s in record_of(row).sources}
+    seen: set[str] = set()
+    while waiting:
+        key, name = waiting.popitem()
+        seen.add(key)
+        others = row_list(actor=actor, dataset=dataset, only=RowFilter(source=name))
+        for row in others.exclude(status=RowStatus.REJECTED).exclude(pk__in=found)[:MOST_ALONG]:
+            documents = {document_key(s): s.document for s in record_of(row).sources}
+            if key in documents:
+                found[row.pk] = row
+                waiting |= {k: name for k, name in documents.items() if k not in seen}
+        if len(found) >= MOST_ALONG:
+            raise Conflict("rows_many", f"{MOST_ALONG:,} rows or more rest on the same documents. Divide the rows by document again.")  # fmt: skip
+    return list(found.values())
 
 
 def _settled(tenant: Tenant, actor: Actor, row: DatasetRow, act: str, note: str) -> bool:
