@@ -97,14 +97,15 @@ async def test_quick_searches_with_its_own_settings_and_rewrites_a_follow_up(
     found: list[dict[str, Any]],
     written: pytest.MonkeyPatch,
 ) -> None:
-    options = {"top_k": 3, "neighbours": 1, "document_types": ["tariff"]}
+    only = {"document_id": {"in": [7]}, "attributes.team": "customs"}
+    options = {"top_k": 3, "neighbours": 1, "document_types": ["tariff"], "filters": only}
     turn = await sync_to_async(asked)(cast, mode="quick", options=options)
     mark = f"[c{library.chunks[0].pk}]"
     script = [says(""), says(f"Cars pay 2.5 percent {mark}.")]
     await answer(turn, lane_threads, written, script)
     (search,) = found
     assert (search["query"], search["k"], search["expand"]) == ("What is the duty on cars?", 3, 1)
-    assert search["filters"] == {"document_type": {"in": ["tariff"]}}
+    assert search["filters"] == {**only, "document_type": {"in": ["tariff"]}}
     done = await sync_to_async(fresh)(turn)
     assert (done.run.status, done.said["assistant"]) == ("completed", "Cars pay 2.5 percent [1].")
     second = await sync_to_async(follow)(cast, turn, "And on trucks?")

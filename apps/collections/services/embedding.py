@@ -60,10 +60,10 @@ def texts_embed(
 
     Raises:
         Denied: the actor may not search.
-        Invalid: the model is not the workspace's, or cannot do these dimensions; too much text.
+        Invalid: the model cannot do these dimensions; too much text.
         EmbeddingError: the embedder could not do its work.
         BudgetExceeded: there is no money for it.
-        DomainError: ``embedder_busy`` with status 429.
+        DomainError: ``model_not_found``, not of the workspace, with status 404; ``embedder_busy`` with status 429.
     """
     actor.require("search.run")
     if not 0 < len(texts) <= MAX_TEXTS:
@@ -103,8 +103,8 @@ class _Turn:
 def _setting(known: Sequence[str], model: str, dimensions: int | None) -> str:
     found = next((s for s in known if model in _names(s)), None)
     if found is None:
-        raise Invalid(
-            "model_not_found", f"The model “{model}” embeds nothing here; use {', '.join(known)}.",
+        raise DomainError(
+            "model_not_found", f"The model “{model}” embeds nothing here; use {', '.join(known)}.", status=404,
             data={"fields": {"model": ["Not available."]}},
         )  # fmt: skip
     bare, _, own = found.partition("@")

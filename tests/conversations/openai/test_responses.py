@@ -257,8 +257,6 @@ def texts_are_embedded(site: Site) -> None:
     assert np.allclose(one.data[0].embedding, rows[0], atol=1e-6)
     assert one.usage.prompt_tokens < packed.usage.prompt_tokens
     odd: list[tuple[dict[str, Any], str]] = [
-        ({"model": "none"}, "none"),
-        ({"model": "openai/text-embedding-3-small"}, LOCAL),
         ({"input": [[1, 2, 3]]}, "tokens"),
         ({"input": ""}, "input"),
         ({"input": ["x"] * 2_049}, "2048"),
@@ -268,6 +266,10 @@ def texts_are_embedded(site: Site) -> None:
     for body, word in odd:
         with pytest.raises(openai.BadRequestError, match=word):
             create(**{"model": LOCAL, "input": "x", **body})
+    for model in ("none", "openai/text-embedding-3-small"):
+        with pytest.raises(openai.NotFoundError, match=LOCAL) as unknown:
+            create(model=model, input="x")
+        assert unknown.value.code == "model_not_found"
     with tenant_scope(site.cast.tenant.pk):
         used = UsageRecord.objects.filter(kind="embedding").exclude(pk__in=earlier)
         assert sum(used.values_list("input_tokens", flat=True)) == (
