@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
 from tests.cast import Cast, make_cast
@@ -22,6 +23,9 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("groundwork")
+# Hypothesis also draws the constants it finds in our loaded modules: these depend on which tests ran before in the same
+# process, and reading them takes each process seconds.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -40,6 +40,15 @@ def sweep(*_: Any) -> None:
                 cursor.execute("; ".join(deletes))
 
 
+def restart_ids() -> None:
+    """Let the ids of an empty database begin at 1 again."""
+    with as_login_role():
+        sequences = [s for s in connection.introspection.sequence_list() if s["table"] in _tables()]
+        with connection.cursor() as cursor:
+            for statement in connection.ops.sequence_reset_by_name_sql(no_style(), sequences):
+                cursor.execute(statement)
+
+
 @cache
 def _tables() -> tuple[str, ...]:
     """Return the tables of all models, a table before those its rows may not outlive."""
