@@ -23,6 +23,7 @@ _VERDICTS = {
     "contradicted": "Contradicted",
     "not_stated": "Not stated",
     "unverified": "Quote not found",
+    "not_in_reference": "Not in reference",
 }
 
 

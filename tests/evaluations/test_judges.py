@@ -162,7 +162,8 @@ def test_a_wrong_claim_that_a_passage_states_is_noise():
         )  # fmt: skip
 
     value = rag("noise_robustness", both, against(True, False))
-    assert (value.value, value.reason) == (0.5, "Wrong, and taken from a passage: b")
+    assert (value.value, value.reason) == (0.5, "From a passage, and not in the reference: b")
+    assert [c["verdict"] for c in value.details["claims"]] == ["supported", "not_in_reference"]
     assert rag("noise_robustness", both, against(True)).value is None
     # What no passage states was not taken from one: invented is not misled.
     invented = Answer({"claims": [{"claim": "x", "verdict": "not_stated", "quote": ""}]})

@@ -19,6 +19,7 @@ MOST_PASSAGES = 20
 _MOST_CLAIMS = 60
 _MOST_QUOTE = 2_000
 SUPPORTED, NOT_STATED, UNVERIFIED = "supported", "not_stated", "unverified"
+NOT_IN_REFERENCE = "not_in_reference"
 
 
 class UnreadError(Exception):
@@ -31,8 +32,9 @@ class Finding:
 
     Attributes:
         claim: the statement; of a passage, its document's name.
-        verdict: ``supported``, ``contradicted``, ``not_stated``, or ``unverified`` where a quote stands in no passage; of a
-            passage or a statement that should serve the question, ``useful`` or ``useless``.
+        verdict: ``supported``, ``contradicted``, ``not_stated``; ``unverified`` where a quote stands in no passage;
+            ``not_in_reference`` where a passage states what the reference does not. Of a passage, or a statement that
+            should serve the question, ``useful`` or ``useless``.
         quote: words of the passage that it rests on.
         chunk, document: where these stand, with ``start`` and ``end`` in characters of the document's text; None where nowhere.
     """

@@ -6,12 +6,18 @@ Where nothing is there to judge, nothing is asked. Every score says in its detai
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from apps.datasets.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
-from apps.evaluations.scorers.claims import MOST_PASSAGES, Checker, Finding, UnreadError
+from apps.evaluations.scorers.claims import (
+    MOST_PASSAGES,
+    NOT_IN_REFERENCE,
+    Checker,
+    Finding,
+    UnreadError,
+)
 from apps.evaluations.turns import asked_in
 
 _MOST_REASON = 1_000
@@ -111,7 +117,11 @@ def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreVa
     taken = [one for one in found if one.is_supported]
     right = iter(checker.against([one.claim for one in taken], row.answer) if taken else ())
     is_sound = [not one.is_supported or next(right) for one in found]
-    return _share(name, found, is_sound, "Wrong, and taken from a passage")
+    told = [
+        one if sound else replace(one, verdict=NOT_IN_REFERENCE)
+        for one, sound in zip(found, is_sound, strict=True)
+    ]
+    return _share(name, told, is_sound, "From a passage, and not in the reference")
 
 
 RAG: dict[str, Callable[[Checker, Record, Outcome], ScoreValue]] = {
