@@ -41,7 +41,8 @@ def sweep(*_: Any) -> None:
 
 
 def restart_ids() -> None:
-    """Let the ids of an empty database begin at 1 again."""
+    """Empty the database, of what a run that was killed has left too, and let its ids begin at 1 again."""
+    sweep()
     with as_login_role():
         sequences = [s for s in connection.introspection.sequence_list() if s["table"] in _tables()]
         with connection.cursor() as cursor:
