@@ -10,8 +10,6 @@ for _entry in (str(_ROOT), str(_ROOT / "platform")):
         sys.path.insert(1, _entry)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 os.environ.setdefault("DJANGO_DB_POOL", "1")
-# A view that computes in its thread lets the streams of the event loop come through sooner than after Python's 5 ms.
-sys.setswitchinterval(0.001)
 
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.core.signals import request_started  # noqa: E402

@@ -3,7 +3,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 import threading
 import time
 from multiprocessing import util
@@ -26,8 +25,6 @@ from jobs.sweeper import sweep
 log = structlog.get_logger(__name__)
 SWEEP_S = 2.0
 STOP_S = 20.0
-SWITCH_S = 0.001
-"""Seconds until a busy thread makes room for another: Python's 5 ms lie between an answer's first word and its reader."""
 
 
 class Command(BaseCommand):
@@ -101,7 +98,6 @@ def _when_forked(**kwargs: Any) -> None:
     """In each new worker process: take part in an orderly stop, and leave nothing behind at exit."""
     # What was imported before the fork stays shared memory only while the collector does not walk it.
     gc.freeze()
-    sys.setswitchinterval(SWITCH_S)
     signal.signal(signal.SIGTERM, _on_terminate)
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
