@@ -235,7 +235,7 @@ def _figures(found: Comparison) -> list[Figure]:
                 "Smallest change that shows",
                 f"{found.smallest:.2f}",
                 "",
-                f"{len(found.rows)} questions",
+                f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",
                 None,
                 False,
             )
