@@ -244,5 +244,5 @@ API: tuple[Row, ...] = (
         body_ids=404,
         also=READ,
     ),
-    Row("api:embeddings", "POST", "search.run", data=send(model="none", input="?"), ok=400),
+    Row("api:embeddings", "POST", "search.run", data=send(model="none", input="?"), ok=404),
 )  # fmt: skip

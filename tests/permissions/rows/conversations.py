@@ -198,8 +198,8 @@ API: tuple[Row, ...] = (
     Row("api:shares-detail", "DELETE", "conversation.write", SHARE, ok=204, also=TALK),
     Row("api:shares-read", action="conversation.read", fixed={"key": _share_key}),
     # A model that is not there: what is allowed is refused at once, and waits for no worker.
-    Row("api:chat-completions", "POST", "conversation.write", data=send(model="none", messages=[{"role": "user", "content": "?"}]), ok=400, also=TALK),
-    Row("api:responses-list", "POST", "conversation.write", data=send(model="none", input="?"), ok=400, also=TALK),
+    Row("api:chat-completions", "POST", "conversation.write", data=send(model="none", messages=[{"role": "user", "content": "?"}]), ok=404, also=TALK),
+    Row("api:responses-list", "POST", "conversation.write", data=send(model="none", input="?"), ok=404, also=TALK),
     Row("api:responses-detail", "GET", "conversation.read", fixed={"response_id": "resp_g0_0"}, ok=404),
     Row("api:models-list", action="model.read"),
     Row("api:models-detail", action="model.read", fixed={"model": "extractive"}),
