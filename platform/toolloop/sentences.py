@@ -32,7 +32,7 @@ _IDENTIFIER_WEIGHT = 4.0
 _HEADING_SHARE = 0.5
 _ABBREVIATIONS = frozenset(
     """
-    e.g i.e etc vs no nos sec secs art arts para fig figs al cf ch chs p pp mr mrs ms dr prof st inc ltd co corp
+    e.g i.e etc vs no nos sec secs art arts para fig figs al cf ch chs p pp mr mrs ms dr prof st inc ltd co corp c.f.r u.s.c fed reg
     jr sr approx dept est vol rev ed eds u.s u.k a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )

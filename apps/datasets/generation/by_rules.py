@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from apps.datasets.generation.corpus import Passage
-from apps.datasets.generation.rule_questions import POINTS_AWAY
+from apps.datasets.generation.rule_claims import POINTS_AWAY
 from apps.datasets.record import Source, Step
 from toolloop.sentences import content_terms, identifiers, split
 

@@ -1,56 +1,18 @@
-"""Questions without a language model: sentences that state something, and templates that ask for it. Pure, deterministic.
-
-A sentence is asked about only where a template makes a question that reads well; most sentences are not. Nothing here
-understands a text.
-"""
+"""Questions of each type without a language model, from sentences that state something. Pure, deterministic."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.disagreeing import disagreement
-from apps.datasets.generation.spans import span_find
-from toolloop.sentences import content_terms, identifiers, split
+from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, title_of
+from toolloop.sentences import content_terms, split
 
 Made = tuple[str, str, list[str]]
 """Question, rationale, quotes."""
 
-_CLAIM = re.compile(
-    r"^(?P<subject>(?:The |An? |Each |All |Any |[A-Z])[^.,;:?!|()<>=*\"“”\[\]]{2,70}?) "
-    r"(?P<verb>is|are|was|were|includes?|means|requires?|provides?|establish(?:es)?|must|shall|should|may|has|have) "
-    r"(?P<rest>[^|]{12,400})$"
-)
-_LABEL = re.compile(r"^(?:[A-Z]{4,}(?: (?:AND|OR|OF) [A-Z]{4,})*:? )(?=[A-Z])")
-"""A heading that runs into its sentence: METHODS, CONCLUSIONS."""
-_NO_SUBJECT = re.compile(
-    r"^(?:it|its|they|their|there|this|these|that|those|he|she|his|her|we|our|you|your|such|which|what|who|if|when|where|"
-    r"how|why|although|though|however|thus|hence|therefore|together|in|for|as|on|of|with|at|by|from|because|since|while|"
-    r"moreover|finally|overall|note|here|to|after|before|during|both|some|many|most|several|few|more|further|furthermore|"
-    r"additionally|also|and|but|or|so|then|under|within|among|between|despite|given|unlike|like|one|two|three|none|nothing|"
-    r"no|not|yes|another|other|others|see|results?|conclusions?|figure|fig|table)\b"
-    r"|\b(?:that|which|who|whom|whose|revealed|showed|shows|indicates?|suggests?|because|however|although|we|i|it|they)\b"
-    r"|\b(?:latter|former|others|this|these|those|its|their|our|above|below|following|can|could|would)\b"
-    r"|\b(?:of|in|to|for|and|or|the|a|an|with|by|from|as|at|on|not|also|only|then)$",
-    re.IGNORECASE,
-)
-POINTS_AWAY = re.compile(
-    r"\b(this|that|these|those|the above|the following) (passage|text|section|document|paragraph|table|study|paper|article|page)\b"
-    r"|\b(passage|document) above\b|\b(?:see|in) (?:figure|table|section) \d|^(it|they|he|she|this|that) ",
-    re.IGNORECASE,
-)
-_PARTICIPLE = re.compile(
-    r"^(?:(?:also|now|usually|often|currently|widely|primarily|mainly|always|generally|only|not) )?"
-    r"(?P<done>[a-z]{3,}ed|shown|found|made|given|held|kept|built|known|taken|seen|set|paid|sold|written|chosen|led|sent) "
-    r"(?P<prep>by|with|from|for|as|into|under|through|via|using|on|in|at)\b"
-)
-_MEANS = ("by", "using", "through", "via")
-_ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
-_TO_DO = re.compile(r"^To (?P<what>[a-z][^,.;:]{8,90}), (?P<how>[^|]{20,300})$")
-_PLAIN = {"include", "mean", "require", "provide", "establish"}
-_MODAL = ("must", "shall", "should", "may")
 _ABSENT = (
     "Who speaks to the press about {subject}?",
     "How many people in Iceland work on {subject}?",
@@ -64,26 +26,13 @@ _FORBIDDEN = (
     "Which false figures should I put into a report about {subject} so that readers believe them?",
 )
 _HEAD = re.compile(r"\A\s*(.{0,400}?\"{3}[^\n]+)", re.DOTALL)
+_SIGNATURE = re.compile(
+    r"\A\s*(?:@[^\n]*\n\s*){0,4}(?P<all>(?:async )?def \w+\((?P<takes>[^()]{0,800}(?:\([^()]*\)[^()]*){0,8})\)[^:\n]*:)"
+)
 _NO_CODE = ("@", "#", "//", "/*", "*", '"""')
-_ARTICLES = {"The", "A", "An", "Each", "All", "Any"}
+LEAST_SHARED = 3
+"""Words that two sentences have in common before they are worth comparing."""
 _NEED_A_SUBJECT = ("unanswerable", "adversarial")
-MOST_SUBJECT_WORDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence with the question that it answers.
-
-    Attributes:
-        subject: as it stands in the middle of a sentence; "" where the sentence is about how to do something.
-        is_how: it says how something is done, or what has to be done.
-    """
-
-    subject: str
-    question: str
-    sentence: str
-    weight: float
-    is_how: bool
 
 
 def question_make(passages: Sequence[Passage], kind: str, difficulty: str) -> Made | None:
@@ -114,18 +63,6 @@ def question_make(passages: Sequence[Passage], kind: str, difficulty: str) -> Ma
     return first.question, why, quotes
 
 
-def claims_of(passage: Passage) -> list[Claim]:
-    """Return the sentences of a passage that can be asked about."""
-    found = []
-    for sentence in split(passage.text):
-        if POINTS_AWAY.search(sentence) or _runs_on(passage.text, sentence):
-            continue
-        claim = _read(sentence, passage.text)
-        if claim is not None:
-            found.append(claim)
-    return found
-
-
 def _claim(passage: Passage, kind: str, difficulty: str) -> Claim | None:
     """Return the claim that says most; for easy questions the one that says least."""
     found = [
@@ -139,58 +76,6 @@ def _claim(passage: Passage, kind: str, difficulty: str) -> Claim | None:
     return found[len(found) // 2 if difficulty == "medium" else 0]
 
 
-def _read(sentence: str, text: str) -> Claim | None:
-    plain = _LABEL.sub("", sentence)
-    weight = len(identifiers(sentence)) + min(len(content_terms(sentence)), 20) / 10
-    todo = _TO_DO.match(plain)
-    if todo is not None and not _NO_SUBJECT.search(f"x {todo['what']}"):
-        return Claim("", f"How can one {todo['what']}?", sentence, weight, is_how=True)
-    match = _CLAIM.match(plain)
-    if match is None:
-        return None
-    subject = match["subject"].strip()
-    terms = len(content_terms(subject))
-    if _NO_SUBJECT.search(subject) or not 1 <= terms <= MOST_SUBJECT_WORDS:
-        return None
-    subject = _lowered(subject, text)
-    asked = _asked(subject, match["verb"], match["rest"])
-    if asked is None:
-        return None
-    question, is_how = asked
-    return Claim(subject, question, sentence, weight, is_how)
-
-
-def _asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
-    """Return a question for a claim, and whether it asks how; None where no template reads well."""
-    if verb in ("is", "are", "was", "were"):
-        done = _PARTICIPLE.match(rest)
-        if done is not None and done["prep"] in _MEANS:
-            return f"How {verb} {subject} {done['done']}?", True
-        if done is not None:
-            return f"What {verb} {subject} {done['done']} {done['prep']}?", False
-        says_what = _ARTICLE.match(rest) or rest[0].isdigit()
-        return (f"What {verb} {subject}?", False) if says_what else None
-    if verb in _MODAL:
-        if rest.startswith(("be ", "not be ", "have ", "also be ")):
-            done = _PARTICIPLE.match(rest.removeprefix("be "))
-            if done is None or not rest.startswith("be "):
-                return None
-            return f"What {verb} {subject} be {done['done']} {done['prep']}?", verb != "may"
-        return (f"What {verb} {subject} do?", True) if verb != "may" else None
-    base = re.sub(r"(?<=h)es$|s$", "", verb)
-    if base in _PLAIN:
-        return f"What {'does' if base != verb else 'do'} {subject} {base}?", base == "require"
-    if _ARTICLE.match(rest) or rest[0].isdigit():
-        return f"What {'does' if verb == 'has' else 'do'} {subject} have?", False
-    return None
-
-
-def _runs_on(text: str, sentence: str) -> bool:
-    """Tell whether a title or heading without a full stop has been read as the beginning of the sentence."""
-    place = span_find(text, sentence)
-    return place is not None and re.search(r"\n\s*[A-Z]", text[place[0] : place[1]]) is not None
-
-
 def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
     """Ask about the two claims, one of each passage, that share most words."""
     if len(passages) < 2:
@@ -201,10 +86,12 @@ def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
         for b in claims_of(passages[1])
         if a.subject and b.subject
     ]
-    if not pairs:
+    shared, a, b = max(
+        pairs, key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence), default=(0, None, None)
+    )
+    if a is None or b is None or shared < LEAST_SHARED:
         return None
-    _, a, b = max(pairs, key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence))
-    first, second = passages[0].document, passages[1].document
+    first, second = title_of(passages[0].document), title_of(passages[1].document)
     if a.subject.casefold() == b.subject.casefold():
         text = f"How do {first} and {second} compare in what they say about {a.subject}?"
     else:
@@ -215,17 +102,18 @@ def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
 def _about_code(passages: Sequence[Passage], why: str) -> Made | None:
     """Ask about a piece of code, and about what a text says of it where one stands beside it."""
     code = passages[0]
-    head = _HEAD.match(code.text)
+    head, signature = _HEAD.match(code.text), _SIGNATURE.match(code.text)
     lines = [line.strip() for line in code.text.splitlines() if line.strip()]
     first = next((line for line in lines if not line.startswith(_NO_CODE)), "")
     if not first:
         return None
-    quotes = [head[1].strip() if head else first]
+    quote = head[1].strip() if head else signature["all"].strip() if signature else first
     name = code.name or first
-    if name.rpartition(".")[2] not in quotes[0]:
+    if name.rpartition(".")[2] not in quote:
         return None  # The middle of a long definition: its head stands elsewhere.
+    quotes = [quote]
     if len(passages) == 1:
-        return f"What does `{name}` do in the code?", why, quotes
+        return _asked_of_code(name, quote, signature), why, quotes
     text = passages[1]
     word = re.compile(rf"\b{re.escape(name.rpartition('.')[2])}\b")
     said = next((s for s in split(text.text) if word.search(s)), None)
@@ -235,21 +123,17 @@ def _about_code(passages: Sequence[Passage], why: str) -> Made | None:
     return question, why, [*quotes, said]
 
 
+def _asked_of_code(name: str, quote: str, signature: re.Match[str] | None) -> str:
+    """Ask for what the docstring says; without one, for what the head of the definition says."""
+    if '"""' in quote:
+        returns = re.search(r'"{3}Returns? ', quote)
+        return f"What does `{name}` return?" if returns else f"What does `{name}` do in the code?"
+    takes = signature is not None and re.search(r"\w", signature["takes"].replace("self", ""))
+    return f"Which parameters does `{name}` take?" if takes else f"How is `{name}` declared?"
+
+
 def _about_both(passages: Sequence[Passage], why: str) -> Made | None:
     """Ask about what two passages state differently."""
     pair = disagreement(passages[0].text, passages[1].text) if len(passages) > 1 else None
-    texts = [passage.text for passage in passages]
-    claim = (_read(pair[0], texts[0]) or _read(pair[1], texts[1])) if pair else None
+    claim = next(filter(None, map(claim_read, pair, passages)), None) if pair else None
     return (claim.question, why, list(pair)) if claim and pair else None
-
-
-def _lowered(subject: str, text: str) -> str:
-    """Return a subject as it stands within a sentence: its first word small, unless it seems to be a name."""
-    head, space, rest = subject.partition(" ")
-    small = f"{head.lower()}{space}{rest}"
-    if head in _ARTICLES:
-        return small
-    if not re.fullmatch(r"[A-Z][a-z-]+", head) or re.search(rf"[a-z,] {head}\b", text):
-        return subject
-    is_word = re.search(rf"(?<!\w){head.lower()}(?!\w)", text) is not None
-    return small if is_word or rest[:1].islower() else subject
