@@ -147,9 +147,13 @@ def test_rows_of_tables_are_asked_for_a_cell() -> None:
         "What is the rate for 0101.29.00, Other live horses?",
     ]
     dotted = "2804.10.00 ........ Hydrogen ........ Pharma.\n2804.21.00 ........ Argon, and other gases or"
-    assert asked(dotted) == ["What does the code 2804.10.00 cover?"], "the second goes on in a line that is missing"
+    assert asked(dotted) == ["What does the code 2804.10.00 cover?"], (
+        "the second goes on in a line that is missing"
+    )
     headed = "| Pier | Length | Notes |\n|---|---|---|\n| North pier | 120 m | old |\n| South pier | 80 m | |\n| South pier | 90 m | |"  # fmt: skip
-    assert asked(headed) == ["What does “port rules 2024” give as “Length” for the pier “North pier”?"]
+    assert asked(headed) == [
+        "What does “port rules 2024” give as “Length” for the pier “North pier”?"
+    ]
 
 
 def test_code_is_asked_for_what_its_docstring_or_its_head_says() -> None:

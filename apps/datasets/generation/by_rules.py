@@ -108,6 +108,13 @@ def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, l
     return " ".join(said), [s.chunk_id for s in reached if s.chunk_id is not None]
 
 
+def gold_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, list[int]]:
+    """Return the sentences that the question was made from, and their chunks; "" unless all of them were found."""
+    if not {source.chunk_id for source in gold} <= {source.chunk_id for source in sources}:
+        return "", []
+    return repair_make("", gold, "answer")
+
+
 def repair_make(answer: str, gold: Sequence[Source], expected: str) -> tuple[str, list[int]]:
     """Return the answer with the sentences that the question was made from, and their chunks."""
     if expected in ("abstain", "refuse"):

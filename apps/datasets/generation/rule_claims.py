@@ -100,9 +100,7 @@ _MEANS = ("by", "using", "through", "via")
 _AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
 _ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = (
-    rf"(?:(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
-)
+_DATE = rf"(?:(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
 _WHEN = re.compile(
     rf"^(?P<act>[^,;:]{{3,130}}?),? (?:(?P<prep>on|at|from|in|by|no later than|not later than|before|after|until|effective|"
     rf"beginning) (?:or (?:before|after) |approximately |the end of |about )?{_DATE}|(?P<within>within) \d+ (?:\w+ )?(?:days|months|years|weeks|hours))"
@@ -115,7 +113,9 @@ _BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
 _ON_DAY = re.compile(
     rf"^On (?P<day>{_MONTH} \d{{1,2}}, \d{{4}}), (?P<subject>(?:the )?[A-Z][\w.’' -]{{2,60}}?) (?P<did>[a-z]+ed) "
 )
-_IF = re.compile(r"^(?P<word>If|Once|When) (?P<what>(?:[^,;:]|, (?=\d{4})){12,160}), (?P<then>.{15,400})$")
+_IF = re.compile(
+    r"^(?P<word>If|Once|When) (?P<what>(?:[^,;:]|, (?=\d{4})){12,160}), (?P<then>.{15,400})$"
+)
 _TO = re.compile(r"^To (?P<what>[a-z][^,.;:]{8,90}), (?P<how>[^|]{20,300})$")
 _AMENDS = re.compile(
     r"^By (?P<does>amend|revis|replac|modify)ing (?P<what>[^,;:]{5,120}?),? by (?:insert|delet|add|strik|replac)ing\b"
@@ -167,9 +167,15 @@ def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Cla
     """Return a sentence with its question; None where no template reads well."""
     plain = _ASIDE.sub("", _LINK.sub(r"\1", sentence)).replace("**", "")
     plain = _CONNECTS.sub("", plain)
-    ends = r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$" + (r"|; ?(?:and|or)?$" if _AMENDS.match(plain) else "")
+    ends = r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$" + (
+        r"|; ?(?:and|or)?$" if _AMENDS.match(plain) else ""
+    )
     is_whole = is_list or re.search(ends, plain) is not None
-    if not is_whole or (len(sentence) > LONGEST_SENTENCE and not is_list) or POINTS_AWAY.search(sentence):
+    if (
+        not is_whole
+        or (len(sentence) > LONGEST_SENTENCE and not is_list)
+        or POINTS_AWAY.search(sentence)
+    ):
         return None
     if not is_list and (plain.count(";") > 2 or not re.match(r"[A-Z]", plain)):
         return None
@@ -180,11 +186,17 @@ def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Cla
     question = " ".join(_SUCH_OF.sub("", question).split())
     if _DANGLES.search(question) or len(question) > LONGEST_QUESTION:
         return None
-    if _is_vague(subject) or (not subject and not re.search(r"[A-Z0-9]", question[1:])):
+    if _is_vague(subject) if subject else not re.search(r"[A-Z0-9]", question[1:]):
         question = f"{question[:-1]}, according to {title_of(passage.document)}?"
-    elif len(content_terms(subject)) < 2 and not re.search(r"\d", subject) and len(content_terms(question)) < 3:
+    elif (
+        len(content_terms(subject)) < 2
+        and not re.search(r"\d", subject)
+        and len(content_terms(question)) < 3
+    ):
         return None
-    return Claim(subject, f"{question[0].upper()}{question[1:]}", sentence, _weight(sentence), is_how)
+    return Claim(
+        subject, f"{question[0].upper()}{question[1:]}", sentence, _weight(sentence), is_how
+    )
 
 
 def title_of(document: str) -> str:
@@ -214,14 +226,26 @@ def _asked_of(plain: str, text: str) -> tuple[str, str, bool] | None:
     if condition is not None:
         return _conditional(condition, text)
     todo = _TO.match(plain)
-    if todo is not None and not todo["what"].startswith("be ") and not _DANGLES.search(todo["what"]):
+    if (
+        todo is not None
+        and not todo["what"].startswith("be ")
+        and not _DANGLES.search(todo["what"])
+    ):
         return _of_purpose(todo["what"], todo["how"], text)
     for opening, clause in _clauses(plain):
         found = _stated(clause, text)
         if found is not None:
             return found[0], _prefaced(opening, found[1]), found[2]
     inverse = _INVERSE.search(plain)
-    if inverse is not None and identifiers(inverse["what"]) and not re.match(r"No\b", plain):
+    is_known = inverse is not None and not re.search(
+        r"\bas (?:defined|described|provided|set)\b", inverse["what"]
+    )
+    if (
+        inverse is not None
+        and is_known
+        and identifiers(inverse["what"])
+        and not re.match(r"No\b", plain)
+    ):
         return "", f"What {inverse['what']}?", False
     return None
 
@@ -250,7 +274,9 @@ def _parts(clause: str) -> tuple[str, str, str] | None:
         subject, verb = clause[: found.start()], found["verb"]
         if not _SUBJECT.fullmatch(subject):
             return None
-        is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(r"(?:An?|Each|Any|Every) ", subject)
+        is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(
+            r"(?:An?|Each|Any|Every) ", subject
+        )
         is_noun = (verb in _PLURAL and not is_plural) or _NO_VERB.match(clause, found.end())
         if verb not in (*_BASE, *_PLURAL) or not is_noun:
             return _SUCH_OF.sub("", subject.strip()), verb, clause[found.end() :]
@@ -274,7 +300,9 @@ def _stated(clause: str, text: str) -> tuple[str, str, bool] | None:
 
 def _conditional(condition: re.Match[str], text: str) -> tuple[str, str, bool] | None:
     word, what = condition["word"].lower(), condition["what"]
-    if len(content_terms(what)) < 2 or not re.search(rf"\b(?:{'|'.join(_MODALS)})\b", condition["then"]):
+    if len(content_terms(what)) < 2 or not re.search(
+        rf"\b(?:{'|'.join(_MODALS)})\b", condition["then"]
+    ):
         return None
     parts = _parts(condition["then"])
     if parts is None or parts[1] not in _MODALS:
@@ -291,7 +319,9 @@ def _of_purpose(what: str, how: str, text: str) -> tuple[str, str, bool] | None:
         subject = _lowered(parts[0], text)
         if not parts[2].startswith(("be ", "not ", "have ")):
             return subject, f"What {parts[1]} {subject} do to {what}?", True
-    is_clause = re.match(r"(?:the |an? |[A-Z]|each |all |every |it |they |we |you |one |use |set |run |call )", how)
+    is_clause = re.match(
+        r"(?:the |an? |[A-Z]|each |all |every |it |they |we |you |one |use |set |run |call )", how
+    )
     return ("", f"How can one {what}?", True) if is_clause else None
 
 
@@ -354,8 +384,12 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
     if prep == "by" and re.match(_AGENT, after):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
-        return f"How {start} {be}{done['done']}?", re.match(r"\w+ing\b", after) is not None or prep != "by"
-    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (prep == "to" and done["done"] in _SENT):
+        return f"How {start} {be}{done['done']}?", re.match(
+            r"\w+ing\b", after
+        ) is not None or prep != "by"
+    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (
+        prep == "to" and done["done"] in _SENT
+    ):
         return f"Where {start} {be}{done['done']}?", False
     return f"What {start} {be}{done['done']} {prep}?", False
 
@@ -382,7 +416,11 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if word in _PERSONS:
         return f"Whom {verb} {subject} {word}?", True
     if word in _OBJECTS and not after.startswith("and "):
-        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in ("must", "shall", "should")
+        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in (
+            "must",
+            "shall",
+            "should",
+        )
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
     is_told = verb in ("must", "shall", "should") and not is_name
     return (f"What {verb} {subject} do?", True) if is_told else None
@@ -390,11 +428,23 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
 
 def _timed(subject: str, verb: str, rest: str) -> str | None:
     match = _WHEN.match(rest)
-    if match is None or len(match["act"].split()) > 16 or re.search(r"\b(?:that|which|who)\b", match["act"]):
+    if (
+        match is None
+        or len(match["act"].split()) > 16
+        or re.search(r"\b(?:that|which|who)\b", match["act"])
+    ):
         return None
-    asks = "Within what time" if match["within"] else "By when" if match["prep"] in _DEADLINES else "When"
+    asks = (
+        "Within what time"
+        if match["within"]
+        else "By when"
+        if match["prep"] in _DEADLINES
+        else "When"
+    )
     if match["prep"] in ("until", "after", "from"):
-        asks = f"{match['prep'].capitalize()} when" if match["prep"] != "after" else "After which date"
+        asks = (
+            f"{match['prep'].capitalize()} when" if match["prep"] != "after" else "After which date"
+        )
     return f"{asks} {verb} {subject} {match['act']}?"
 
 

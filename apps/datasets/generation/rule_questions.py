@@ -87,7 +87,9 @@ def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
         if a.subject and b.subject
     ]
     shared, a, b = max(
-        pairs, key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence), default=(0, None, None)
+        pairs,
+        key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence),
+        default=(0, None, None),
     )
     if a is None or b is None or shared < LEAST_SHARED:
         return None

@@ -11,7 +11,9 @@ _CODE = re.compile(r"^(?=[^\s]*\d)[A-Z0-9]{1,6}(?:[.\-/][A-Z0-9]{1,6}){1,4}$")
 _LEADERS = re.compile(r"\s*\.{4,}\s*")
 _RATE = re.compile(r"^(?:Free|\d{1,3}(?:\.\d+)? ?%.{0,40}|\d+(?:\.\d+)?¢/kg.{0,40})$")
 _NAME = re.compile(r"^[A-Za-z][A-Za-z /-]{2,39}$")
-_NO_HEAD = re.compile(r"^(?:notes?|comments?|remarks?|links?|source|index|id|#|no|column|col|gap)\b", re.IGNORECASE)
+_NO_HEAD = re.compile(
+    r"^(?:notes?|comments?|remarks?|links?|source|index|id|#|no|column|col|gap)\b", re.IGNORECASE
+)
 _MARKS = re.compile(r"\*\*|`|!?\[([^\]]*)\]\([^)]*\)")
 LEAST_CELL, LONGEST_CELL = 3, 90
 

@@ -51,7 +51,9 @@ def units_of(text: str, headings: Sequence[str] = ()) -> list[Unit]:
     for place, block in enumerate(blocks):
         for sentence in split(block) or [block]:
             plain = _LABEL.sub("", ENUMERATOR.sub("", sentence))
-            found.append(Unit(plain, is_edge=place == 0 and not is_headed and block.startswith(sentence)))
+            found.append(
+                Unit(plain, is_edge=place == 0 and not is_headed and block.startswith(sentence))
+            )
         if block.endswith(":"):
             items = _items(blocks[place + 1 :])
             if len(items) > 1 or (items and _CODES.match(items[0])):
@@ -84,7 +86,9 @@ def _blocks(text: str, headings: Sequence[str]) -> tuple[list[str], bool]:
             is_open = False
             is_headed = is_headed or not blocks
             continue
-        is_item = ENUMERATOR.match(line) and not (blocks and is_open and _REFERS.search(blocks[-1][-1]))
+        is_item = ENUMERATOR.match(line) and not (
+            blocks and is_open and _REFERS.search(blocks[-1][-1])
+        )
         if not is_open or is_item:
             blocks.append([])
         blocks[-1].append(line)

@@ -178,8 +178,8 @@ async def synthesis(work: Work, item: Item) -> Next:
     found = _sources(item.data["found"])
     draft = item.data["draft"]
     if work.model.by_rules:
-        is_code = item.type == QuestionType.CODE
-        text, used = by_rules.code_make(_sources(item.data["gold"]) if is_code else [], found)
+        make = by_rules.code_make if item.type == QuestionType.CODE else by_rules.gold_make
+        text, used = make(_sources(item.data["gold"]), found)
         if not text:
             text, used = by_rules.synthesis_make(draft, found, item.data["question"])
     else:

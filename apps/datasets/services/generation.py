@@ -17,6 +17,7 @@ from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.corpus import chunks_open, fingerprint_of, pools_read
 from apps.datasets.generation.languages import tag_of
 from apps.datasets.generation.plan import candidates_of, slots_of
+from apps.datasets.generation.rule_pools import askable_first
 from apps.datasets.generation.settings import Settings, settings_checked
 from apps.datasets.models import (
     JOB_ACTIVE,
@@ -82,7 +83,11 @@ def generation_start(
             settings = replace(settings, rounds=RULES_ROUNDS)
     budget = _budget_checked(tenant, model, settings, budget_usd)
     slots = slots_of(settings.rows, settings.types, settings.difficulty)
-    candidates = candidates_of(slots, pools_read(actor, settings, slots), settings.rounds)
+    pools = pools_read(actor, settings, slots)
+    if is_extractive(model):
+        names = {collection.pk: collection.name for collection in collections}
+        pools = askable_first(actor, names, slots, pools)
+    candidates = candidates_of(slots, pools, settings.rounds)
     if not candidates:
         raise Invalid(
             "nothing_to_ask",
