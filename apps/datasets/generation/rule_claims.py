@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.rule_asking import BASE, MODALS, MONTH, PLURAL, asked
 from apps.datasets.generation.rule_rows import rows_of
 from apps.datasets.generation.rule_units import units_of
 from toolloop.sentences import content_terms, identifiers
@@ -41,37 +42,11 @@ _SUBJECT = re.compile(
     r"(?:[^.,;:?!|()<>=*\"“”\[\]]|(?<=\d)[.](?=\d)|(?<=\b[A-Z])[.]|(?<=\d), (?=(?:and |or )?\d)|\([a-z0-9]{1,4}\))"
     r"{2,160}"
 )
-_FINITE = (
-    "apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely"
-    " protect connect specify maintain allow permit assess coordinate implement represent prevent reflect amend advise"
-    " assist comprise depend govern regulate authorize prohibit exclude exempt impose deliver add remove replace combine"
-    " reduce create produce envision convert calculate compute extract generate handle identify operate involve consider"
-).split()  # noqa: SIM905 - a list of words reads better as text
-_PLURAL = (
-    "apply provide include require mean refer establish contain define describe ensure serve consist rely protect maintain"
-    " allow permit represent prevent reflect depend comprise"
-).split()  # noqa: SIM905
-_OBJECTS = {
-    *_FINITE,
-    *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),  # noqa: SIM905
-}
-_NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
 _NO_VERB = re.compile(r"(?:is|are|was|were|has|have|had|of|must|shall|should|may|will|would|can)\b")
 """What follows where the verb was none: the means are, the requirements of."""
-_PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
-_MODALS = ("must", "shall", "should", "may", "will", "would", "can")
-
-
-def _third(verb: str) -> str:
-    if re.search(r"[^aeiou]y$", verb):
-        return f"{verb[:-1]}ies"
-    return f"{verb}es" if verb.endswith(("s", "x", "ch", "sh", "o")) else f"{verb}s"
-
-
-_BASE = {_third(verb): verb for verb in _FINITE}
 _VERB = re.compile(
-    rf"(?:, [^,]{{3,60}},)? (?P<verb>is|are|was|were|{'|'.join(_MODALS)}|has|have|does not|do not"
-    rf"|{'|'.join([*_BASE, *_PLURAL])}|sets forth|(?<=\d )set forth) (?=[^|]{{6,1500}}$)"
+    rf"(?:, [^,]{{3,60}},)? (?P<verb>is|are|was|were|{'|'.join(MODALS)}|has|have|does not|do not"
+    rf"|{'|'.join([*BASE, *PLURAL])}|sets forth|(?<=\d )set forth) (?=[^|]{{6,1500}}$)"
 )
 _OPENS = re.compile(
     r"^(?:Except|For|In|On|Under|As|At|By|Beginning|After|Before|During|With|Within|Since|From|Pursuant|Subject|Through|Over)\b"
@@ -79,39 +54,8 @@ _OPENS = re.compile(
 _CONNECTS = re.compile(
     r"^(?:Additionally|Specifically|Also|Further|Furthermore|Moreover|Finally|In addition|Currently|Generally|For example|For instance), ?"
 )
-_PARTICIPLE = re.compile(
-    r"^(?:(?:also|now|usually|often|currently|widely|primarily|mainly|always|generally|only|not) )?"
-    r"(?P<done>[a-z]{3,}ed|shown|found|made|given|held|kept|built|known|taken|seen|set|paid|sold|written|chosen|led|sent) "
-    r"(?P<prep>in addition to|in excess of|by|with|from|for|as|into|under|through|via|using|on|in|at|to|of|against|between) "
-)
-_BINDS = {
-    "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),  # noqa: SIM905
-    "of": "comprised composed made informed".split(),  # noqa: SIM905
-}
-_PLACED = "listed found located proposed published observed described shown kept held set stored posted given contained enumerated".split()  # noqa: SIM905
-_SENT = ("referred", "addressed", "submitted", "forwarded")
-_TO_DO = re.compile(
-    r"^(?P<done>required|expected|allowed|permitted|authorized|obliged|entitled|encouraged|directed) to "
-)
-_QUALITY = re.compile(
-    r"^(?:not )?(?P<what>responsible for|subject to|eligible for|liable for|exempt from|equal to|open to|available to|part of|accessible to)\b"
-)
-_MEANS = ("by", "using", "through", "via")
-_AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
-_ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = rf"(?:(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
-_WHEN = re.compile(
-    rf"^(?P<act>[^,;:]{{3,130}}?),? (?:(?P<prep>on|at|from|in|by|no later than|not later than|before|after|until|effective|"
-    rf"beginning) (?:or (?:before|after) |approximately |the end of |about )?{_DATE}|(?P<within>within) \d+ (?:\w+ )?(?:days|months|years|weeks|hours))"
-)
-_DEADLINES = ("by", "no later than", "not later than", "before")
-_WHERE = re.compile(
-    r"^be (?P<done>\w+)(?: online)? (?:at|on|to|in|via) (?:\S+ ){0,6}?(?:https?:|www\.|\S+@|\S+\.(?:gov|org|com)\b)"
-)
-_BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
 _ON_DAY = re.compile(
-    rf"^On (?P<day>{_MONTH} \d{{1,2}}, \d{{4}}), (?P<subject>(?:the )?[A-Z][\w.’' -]{{2,60}}?) (?P<did>[a-z]+ed) "
+    rf"^On (?P<day>{MONTH} \d{{1,2}}, \d{{4}}), (?P<subject>(?:the )?[A-Z][\w.’' -]{{2,60}}?) (?P<did>[a-z]+ed) "
 )
 _IF = re.compile(
     r"^(?P<word>If|Once|When) (?P<what>(?:[^,;:]|, (?=\d{4})){12,160}), (?P<then>.{15,400})$"
@@ -128,9 +72,10 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ASIDE = re.compile(r" \((?![a-z0-9]{1,4}\))[^()]{2,160}\)")
 _ARTICLES = {"The", "A", "An", "Each", "All", "Any", "Every"}
 _NUMBERED = {"Heading", "Headings", "Subheading", "Subheadings", "Chapter", "Chapters"}
+_ENDS = re.compile(r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$")
 _SUCH_OF = re.compile(r"\bsuch (?=\w+ of )")
 MOST_SUBJECT_WORDS, LONGEST_SENTENCE, LONGEST_OPENING = 9, 700, 130
-LONGEST_QUESTION = 320
+LONGEST_QUESTION, LONGEST_QUOTED_LIST = 320, 1600
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,38 +110,27 @@ def claims_of(passage: Passage) -> list[Claim]:
 
 def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Claim | None:
     """Return a sentence with its question; None where no template reads well."""
-    plain = _ASIDE.sub("", _LINK.sub(r"\1", sentence)).replace("**", "")
-    plain = _CONNECTS.sub("", plain)
-    ends = r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$" + (
-        r"|; ?(?:and|or)?$" if _AMENDS.match(plain) else ""
-    )
-    is_whole = is_list or re.search(ends, plain) is not None
-    if (
-        not is_whole
-        or (len(sentence) > LONGEST_SENTENCE and not is_list)
-        or POINTS_AWAY.search(sentence)
-    ):
+    if len(sentence) > (LONGEST_QUOTED_LIST if is_list else LONGEST_SENTENCE):
         return None
-    if not is_list and (plain.count(";") > 2 or not re.match(r"[A-Z]", plain)):
+    plain = _CONNECTS.sub("", _ASIDE.sub("", _LINK.sub(r"\1", sentence)).replace("**", ""))
+    is_amendment = _AMENDS.match(plain) is not None and plain.endswith((";", "; and", "; or"))
+    if not (is_list or is_amendment or _ENDS.search(plain)) or POINTS_AWAY.search(sentence):
         return None
-    asked = _asked_of(plain.rstrip(".").rstrip(), passage.text)
-    if asked is None:
+    if not is_list and (plain.count(";") > 2 or not plain[0].isupper()):
         return None
-    subject, question, is_how = asked
+    made = _asked_of(plain.rstrip(".").rstrip(), passage.text)
+    if made is None:
+        return None
+    subject, question, is_how = made
     question = " ".join(_SUCH_OF.sub("", question).split())
     if _DANGLES.search(question) or len(question) > LONGEST_QUESTION:
         return None
     if _is_vague(subject) if subject else not re.search(r"[A-Z0-9]", question[1:]):
         question = f"{question[:-1]}, according to {title_of(passage.document)}?"
-    elif (
-        len(content_terms(subject)) < 2
-        and not re.search(r"\d", subject)
-        and len(content_terms(question)) < 3
-    ):
+    elif _is_bare(subject) and len(content_terms(question)) < 3:
         return None
-    return Claim(
-        subject, f"{question[0].upper()}{question[1:]}", sentence, _weight(sentence), is_how
-    )
+    question = f"{question[0].upper()}{question[1:]}"
+    return Claim(subject, question, sentence, _weight(sentence), is_how)
 
 
 def title_of(document: str) -> str:
@@ -212,6 +146,11 @@ def _is_vague(subject: str) -> bool:
     """Tell whether a subject is one of many of its kind: the meeting, reservations."""
     is_named = re.search(r"[A-Z0-9]", subject) is not None
     return not is_named and len(content_terms(subject)) < 4
+
+
+def _is_bare(subject: str) -> bool:
+    """Tell whether a subject alone does not say what a question is about: the Board."""
+    return len(content_terms(subject)) < 2 and re.search(r"\d", subject) is None
 
 
 def _asked_of(plain: str, text: str) -> tuple[str, str, bool] | None:
@@ -256,7 +195,7 @@ def _clauses(plain: str) -> list[tuple[str, str]]:
         return [("", plain)]
     if re.match(r"[^,]*\b(?:this|these)\b", plain) and not plain.startswith("Except"):
         return []
-    starts = [m for m in re.finditer(r", (?!and |or |but |\d|which |that |except )", plain)]
+    starts = list(re.finditer(r", (?!and |or |but |\d|which |that |except )", plain))
     return [(plain[: m.start()], plain[m.end() :]) for m in starts[:12]]
 
 
@@ -277,8 +216,8 @@ def _parts(clause: str) -> tuple[str, str, str] | None:
         is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(
             r"(?:An?|Each|Any|Every) ", subject
         )
-        is_noun = (verb in _PLURAL and not is_plural) or _NO_VERB.match(clause, found.end())
-        if verb not in (*_BASE, *_PLURAL) or not is_noun:
+        is_noun = (verb in PLURAL and not is_plural) or _NO_VERB.match(clause, found.end())
+        if verb not in (*BASE, *PLURAL) or not is_noun:
             return _SUCH_OF.sub("", subject.strip()), verb, clause[found.end() :]
     return None
 
@@ -294,18 +233,18 @@ def _stated(clause: str, text: str) -> tuple[str, str, bool] | None:
     if re.match(r"The [^A-Z\d]+$", subject) and len(terms) < 2:
         return None  # The plan, the meeting: which one, the sentences before have said.
     subject = _lowered(subject, text)
-    asked = _asked(subject, verb, rest)
-    return None if asked is None else (subject, *asked)
+    found = asked(subject, verb, rest)
+    return None if found is None else (subject, *found)
 
 
 def _conditional(condition: re.Match[str], text: str) -> tuple[str, str, bool] | None:
     word, what = condition["word"].lower(), condition["what"]
     if len(content_terms(what)) < 2 or not re.search(
-        rf"\b(?:{'|'.join(_MODALS)})\b", condition["then"]
+        rf"\b(?:{'|'.join(MODALS)})\b", condition["then"]
     ):
         return None
     parts = _parts(condition["then"])
-    if parts is None or parts[1] not in _MODALS:
+    if parts is None or parts[1] not in MODALS:
         return "", f"What happens {word} {what}?", False
     subject = _lowered(parts[0], text)
     if _NO_SUBJECT.search(subject) or parts[2].startswith(("be ", "not ")):
@@ -315,7 +254,7 @@ def _conditional(condition: re.Match[str], text: str) -> tuple[str, str, bool] |
 
 def _of_purpose(what: str, how: str, text: str) -> tuple[str, str, bool] | None:
     parts = _parts(how)
-    if parts is not None and parts[1] in _MODALS and not _NO_SUBJECT.search(parts[0]):
+    if parts is not None and parts[1] in MODALS and not _NO_SUBJECT.search(parts[0]):
         subject = _lowered(parts[0], text)
         if not parts[2].startswith(("be ", "not ", "have ")):
             return subject, f"What {parts[1]} {subject} do to {what}?", True
@@ -323,129 +262,6 @@ def _of_purpose(what: str, how: str, text: str) -> tuple[str, str, bool] | None:
         r"(?:the |an? |[A-Z]|each |all |every |it |they |we |you |one |use |set |run |call )", how
     )
     return ("", f"How can one {what}?", True) if is_clause else None
-
-
-def _asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
-    """Return a question for a claim, and whether it asks how; None where no template reads well."""
-    if verb in ("is", "are", "was", "were"):
-        return _of_state(subject, verb, rest)
-    if verb in _MODALS:
-        return _of_duty(subject, verb, rest)
-    if verb in ("has", "have"):
-        if _ARTICLE.match(rest) or rest[0].isdigit():
-            return f"What {'does' if verb == 'has' else 'do'} {subject} have?", False
-        return None
-    if verb in ("does not", "do not"):
-        word, _, after = rest.partition(" ")
-        if word not in _FINITE:
-            return None
-        return f"What {verb[:-4]} {subject} not {word}{_preposition(after)}?", False
-    preposition = _preposition(rest)
-    if _BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition:
-        return None
-    base = "set forth" if verb.startswith("set") else _BASE.get(verb, verb)
-    is_plural = verb in (*_PLURAL, "set forth") or re.match(r"[a-z]+s \d", subject)
-    does = "do" if is_plural else "does"
-    if re.match(r"and \w+s ", rest):
-        return f"What {does} {subject} do?", False
-    return f"What {does} {subject} {base}{preposition}?", base == "require"
-
-
-def _preposition(rest: str) -> str:
-    found = re.match(r"(?:only )?(to|with|from|for|on|as|of|by|into|between|against)(?=[ :])", rest)
-    return f" {found[1]}" if found else ""
-
-
-def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
-    timed = _timed(subject, verb, rest)
-    if timed is not None:
-        return timed, False
-    told = _TO_DO.match(rest)
-    if told is not None and (told["done"] != "required" or verb in ("are", "were")):
-        return f"What {verb} {subject} {told['done']} to do?", False
-    done = _PARTICIPLE.match(rest)
-    if done is not None:
-        return _of_done(f"{verb} {subject}", "", done)
-    quality = _QUALITY.match(rest)
-    if quality is not None:
-        return f"What {verb} {subject} {quality[0]}?", False
-    if rest.startswith("$"):
-        return f"How much {verb} {subject}?", False
-    says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
-    return (f"What {verb} {subject}?", False) if says_what else None
-
-
-def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | None:
-    prep = done["prep"]
-    after = done.string[done.end() :]
-    is_bound = prep not in _BINDS or done["done"] in _BINDS[prep]
-    if not is_bound or re.match(r"(?:the same|accordance|this|these|order|part|addition)\b", after):
-        return None
-    if prep == "by" and re.match(_AGENT, after):
-        return f"By whom {start} {be}{done['done']}?", False
-    if prep in _MEANS:
-        return f"How {start} {be}{done['done']}?", re.match(
-            r"\w+ing\b", after
-        ) is not None or prep != "by"
-    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (
-        prep == "to" and done["done"] in _SENT
-    ):
-        return f"Where {start} {be}{done['done']}?", False
-    return f"What {start} {be}{done['done']} {prep}?", False
-
-
-def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
-    timed = _timed(subject, verb, rest)
-    if timed is not None:
-        return timed, False
-    where = _WHERE.match(rest)
-    if where is not None:
-        return f"Where {verb} {subject} be {where['done']}?", True
-    if rest.startswith(("be ", "not be ")):
-        be, state = ("be ", rest[3:]) if rest.startswith("be ") else ("not be ", rest[7:])
-        done, quality = _PARTICIPLE.match(state), _QUALITY.match(state)
-        if done is not None:
-            return _of_done(f"{verb} {subject}", be, done)
-        return (f"What {verb} {subject} {be}{quality[0]}?", False) if quality else None
-    if rest.startswith(("have ", "also be ", "cost $")):
-        return (f"How much {verb} {subject} cost?", False) if rest[0] == "c" else None
-    means = _BY_DOING.match(rest)
-    if means is not None:
-        return f"How {verb} {subject} {means['act']}?", True
-    word, _, after = rest.removeprefix("also ").partition(" ")
-    if word in _PERSONS:
-        return f"Whom {verb} {subject} {word}?", True
-    if word in _OBJECTS and not after.startswith("and "):
-        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in (
-            "must",
-            "shall",
-            "should",
-        )
-    is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
-    is_told = verb in ("must", "shall", "should") and not is_name
-    return (f"What {verb} {subject} do?", True) if is_told else None
-
-
-def _timed(subject: str, verb: str, rest: str) -> str | None:
-    match = _WHEN.match(rest)
-    if (
-        match is None
-        or len(match["act"].split()) > 16
-        or re.search(r"\b(?:that|which|who)\b", match["act"])
-    ):
-        return None
-    asks = (
-        "Within what time"
-        if match["within"]
-        else "By when"
-        if match["prep"] in _DEADLINES
-        else "When"
-    )
-    if match["prep"] in ("until", "after", "from"):
-        asks = (
-            f"{match['prep'].capitalize()} when" if match["prep"] != "after" else "After which date"
-        )
-    return f"{asks} {verb} {subject} {match['act']}?"
 
 
 def _lowered(subject: str, text: str) -> str:

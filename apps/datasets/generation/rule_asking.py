@@ -1,0 +1,184 @@
+"""Templates of questions: for a subject, its verb, and what is said of it. Pure; English."""
+
+from __future__ import annotations
+
+import re
+
+_FINITE = """
+    apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
+    protect connect specify maintain allow permit assess coordinate implement represent prevent reflect amend advise
+    assist comprise depend govern regulate authorize prohibit exclude exempt impose deliver add remove replace combine
+    reduce create produce envision convert calculate compute extract generate handle identify operate involve consider
+    """.split()  # noqa: SIM905 - a list of words reads better as text
+PLURAL = """
+    apply provide include require mean refer establish contain define describe ensure serve consist rely protect maintain
+    allow permit represent prevent reflect depend comprise
+    """.split()  # noqa: SIM905
+"""Verbs whose plural is asked for; others are nouns too often: the reports, a permit."""
+_OBJECTS = {
+    *_FINITE,
+    *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),  # noqa: SIM905
+}
+_NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
+_PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
+MODALS = ("must", "shall", "should", "may", "will", "would", "can")
+
+
+_OBLIGE = ("must", "shall", "should")
+
+
+def _third(verb: str) -> str:
+    if re.search(r"[^aeiou]y$", verb):
+        return f"{verb[:-1]}ies"
+    return f"{verb}es" if verb.endswith(("s", "x", "ch", "sh", "o")) else f"{verb}s"
+
+
+BASE = {_third(verb): verb for verb in _FINITE}
+_PARTICIPLE = re.compile(
+    r"^(?:(?:also|now|usually|often|currently|widely|primarily|mainly|always|generally|only) )?"
+    r"(?P<done>[a-z]{3,}ed|shown|found|made|given|held|kept|built|known|taken|seen|set|paid|sold|written|chosen|led|sent) "
+    r"(?P<prep>in addition to|in excess of|by|with|from|for|as|into|under|through|via|using|on|in|at|to|of|against|between) "
+)
+_BINDS = {
+    "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),  # noqa: SIM905
+    "of": "comprised composed made informed".split(),  # noqa: SIM905
+}
+_PLACED = "listed found located proposed published observed described shown kept held set stored posted given contained enumerated".split()  # noqa: SIM905
+_SENT = ("referred", "addressed", "submitted", "forwarded")
+_TO_DO = re.compile(
+    r"^(?P<done>required|expected|allowed|permitted|authorized|obliged|entitled|encouraged|directed) to "
+)
+_QUALITY = re.compile(
+    r"^(?:not )?(?P<what>responsible for|subject to|eligible for|liable for|exempt from|equal to|open to|available to|part of|accessible to)\b"
+)
+_MEANS = ("by", "using", "through", "via")
+_AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
+_ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
+MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = rf"(?:(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
+_WHEN = re.compile(
+    rf"^(?P<act>[^,;:]{{3,130}}?),? (?:(?P<prep>on|at|from|in|by|no later than|not later than|before|after|until|effective|"
+    rf"beginning) (?:or (?:before|after) |approximately |the end of |about )?{_DATE}|(?P<within>within) \d+ (?:\w+ )?(?:days|months|years|weeks|hours))"
+)
+_RELATIVE = re.compile(r"\b(?:that|which|who)\b")
+MOST_WORDS = 16
+_DEADLINES = ("by", "no later than", "not later than", "before")
+_WHERE = re.compile(
+    r"^be (?P<done>\w+)(?: online)? (?:at|on|to|in|via) (?:\S+ ){0,6}?(?:https?:|www\.|\S+@|\S+\.(?:gov|org|com)\b)"
+)
+_BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
+
+
+def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
+    """Return a question for a claim, and whether it asks how; None where no template reads well."""
+    if verb in ("is", "are", "was", "were"):
+        return _of_state(subject, verb, rest)
+    if verb in MODALS:
+        return _of_duty(subject, verb, rest)
+    if verb in ("has", "have"):
+        if _ARTICLE.match(rest) or rest[0].isdigit():
+            return f"What {'does' if verb == 'has' else 'do'} {subject} have?", False
+        return None
+    if verb in ("does not", "do not"):
+        word, _, after = rest.partition(" ")
+        if word not in _FINITE:
+            return None
+        return f"What {verb[:-4]} {subject} not {word}{_preposition(after)}?", False
+    preposition = _preposition(rest)
+    if BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition:
+        return None
+    base = "set forth" if verb.startswith("set") else BASE.get(verb, verb)
+    is_plural = verb in (*PLURAL, "set forth") or re.match(r"[a-z]+s \d", subject)
+    does = "do" if is_plural else "does"
+    if re.match(r"and \w+s ", rest):
+        return f"What {does} {subject} do?", False
+    return f"What {does} {subject} {base}{preposition}?", base == "require"
+
+
+def _preposition(rest: str) -> str:
+    found = re.match(r"(?:only )?(to|with|from|for|on|as|of|by|into|between|against)(?=[ :])", rest)
+    return f" {found[1]}" if found else ""
+
+
+def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
+    timed = _timed(subject, verb, rest)
+    if timed is not None:
+        return timed, False
+    told = _TO_DO.match(rest)
+    if told is not None and (told["done"] != "required" or verb in ("are", "were")):
+        return f"What {verb} {subject} {told['done']} to do?", False
+    done = _PARTICIPLE.match(rest)
+    if done is not None:
+        return _of_done(f"{verb} {subject}", "", done)
+    quality = _QUALITY.match(rest)
+    if quality is not None:
+        return f"What {verb} {subject} {quality[0]}?", False
+    if rest.startswith("$"):
+        return f"How much {verb} {subject}?", False
+    says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
+    return (f"What {verb} {subject}?", False) if says_what else None
+
+
+def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | None:
+    prep = done["prep"]
+    after = done.string[done.end() :]
+    is_bound = prep not in _BINDS or done["done"] in _BINDS[prep]
+    if not is_bound or re.match(r"(?:the same|accordance|this|these|order|part|addition)\b", after):
+        return None
+    if prep == "by" and re.match(_AGENT, after):
+        return f"By whom {start} {be}{done['done']}?", False
+    if prep in _MEANS:
+        is_how = prep != "by" or re.match(r"\w+ing\b", after) is not None
+        return f"How {start} {be}{done['done']}?", is_how
+    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (
+        prep == "to" and done["done"] in _SENT
+    ):
+        return f"Where {start} {be}{done['done']}?", False
+    return f"What {start} {be}{done['done']} {prep}?", False
+
+
+def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
+    timed = _timed(subject, verb, rest)
+    if timed is not None:
+        return timed, False
+    where = _WHERE.match(rest)
+    if where is not None:
+        return f"Where {verb} {subject} be {where['done']}?", True
+    if rest.startswith(("be ", "not be ")):
+        be, state = ("be ", rest[3:]) if rest.startswith("be ") else ("not be ", rest[7:])
+        done, quality = _PARTICIPLE.match(state), _QUALITY.match(state)
+        if done is not None:
+            return _of_done(f"{verb} {subject}", be, done)
+        return (f"What {verb} {subject} {be}{quality[0]}?", False) if quality else None
+    if rest.startswith(("have ", "also be ", "cost $")):
+        return (f"How much {verb} {subject} cost?", False) if rest[0] == "c" else None
+    means = _BY_DOING.match(rest)
+    if means is not None:
+        return f"How {verb} {subject} {means['act']}?", True
+    word, _, after = rest.removeprefix("also ").partition(" ")
+    if word == "not":
+        act = after.split(" ", 1)[0]
+        return (f"What {verb} {subject} not {act}?", False) if act in _OBJECTS else None
+    if word in _PERSONS:
+        return f"Whom {verb} {subject} {word}?", True
+    if word in _OBJECTS and not after.startswith("and "):
+        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in _OBLIGE
+    is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
+    is_told = verb in _OBLIGE and not is_name
+    return (f"What {verb} {subject} do?", True) if is_told else None
+
+
+def _timed(subject: str, verb: str, rest: str) -> str | None:
+    match = _WHEN.match(rest)
+    if match is None or len(match["act"].split()) > MOST_WORDS or _RELATIVE.search(match["act"]):
+        return None
+    prep = match["prep"]
+    if match["within"]:
+        asks = "Within what time"
+    elif prep in _DEADLINES:
+        asks = "By when"
+    elif prep in ("until", "from"):
+        asks = f"{prep.capitalize()} when"
+    else:
+        asks = "After which date" if prep == "after" else "When"
+    return f"{asks} {verb} {subject} {match['act']}?"
