@@ -30,8 +30,6 @@ _SIGNATURE = re.compile(
     r"\A\s*(?:@[^\n]*\n\s*){0,4}(?P<all>(?:async )?def \w+\((?P<takes>[^()]{0,800}(?:\([^()]*\)[^()]*){0,8})\)[^:\n]*:)"
 )
 _NO_CODE = ("@", "#", "//", "/*", "*", '"""')
-LEAST_SHARED = 3
-"""Words that two sentences have in common before they are worth comparing."""
 _NEED_A_SUBJECT = ("unanswerable", "adversarial")
 
 
@@ -77,28 +75,29 @@ def _claim(passage: Passage, kind: str, difficulty: str) -> Claim | None:
 
 
 def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
-    """Ask about the two claims, one of each passage, that share most words."""
+    """Ask about the two claims of like subjects, one of each passage, that share most words."""
     if len(passages) < 2:
         return None
     pairs = [
         (len({*content_terms(a.sentence)} & {*content_terms(b.sentence)}), a, b)
         for a in claims_of(passages[0])
         for b in claims_of(passages[1])
-        if a.subject and b.subject
+        if _named(a.subject) & _named(b.subject)
     ]
-    shared, a, b = max(
-        pairs,
-        key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence),
-        default=(0, None, None),
-    )
-    if a is None or b is None or shared < LEAST_SHARED:
+    if not pairs:
         return None
+    _, a, b = max(pairs, key=lambda pair: (pair[0], pair[1].sentence, pair[2].sentence))
     first, second = title_of(passages[0].document), title_of(passages[1].document)
     if a.subject.casefold() == b.subject.casefold():
         text = f"How do {first} and {second} compare in what they say about {a.subject}?"
     else:
-        text = f"How does {a.subject} in {first} compare with {b.subject} in {second}?"
+        text = f"How do {a.subject} in {first} and {b.subject} in {second} compare?"
     return text, why, [a.sentence, b.sentence]
+
+
+def _named(subject: str) -> set[str]:
+    """Return the words that say what a subject is, codes left out: only what shares one is worth comparing."""
+    return {term for term in content_terms(subject) if not term[0].isdigit()}
 
 
 def _about_code(passages: Sequence[Passage], why: str) -> Made | None:
