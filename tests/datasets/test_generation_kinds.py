@@ -141,7 +141,7 @@ def test_sources_that_contradict_each_other_are_both_named(cast: Cast, model: Fa
 def test_rules_begin_with_the_passages_that_they_can_ask_about(cast: Cast) -> None:
     codes = "; ".join(f"84{n}.10.00" for n in range(10, 40))
     said = "The yearly fee for a berth in the port of Zenda is 120 euros and is paid in March."
-    texts = (*(f"{n}; {codes}" for n in range(5)), f"{said} {codes}", codes)
+    texts = (*(f"{n}; {codes}" for n in range(5)), f"Of berths.\n\n{said}\n\n{codes}", codes)
     library = make_open_library(cast, "Port", texts)
     with tenant_scope(cast.tenant.pk):
         row = record(cast, made(cast, library, "factual", model="extractive"))
