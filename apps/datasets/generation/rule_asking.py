@@ -60,7 +60,10 @@ _WHEN = re.compile(
     rf"^(?P<act>[^,;:]{{3,130}}?),? (?:(?P<prep>on|at|from|in|by|no later than|not later than|before|after|until|effective|"
     rf"beginning) (?:or (?:before|after) |approximately |the end of |about )?{_DATE}|(?P<within>within) \d+ (?:\w+ )?(?:days|months|years|weeks|hours))"
 )
-_RELATIVE = re.compile(r"\b(?:that|which|who)\b")
+_STATE = re.compile(
+    r"(?:not )?(?:first |last )?(?:[a-z]{3,}ed|held|made|built|written|sent|paid|due|effective|valid|open|closed|available)\b"
+)
+_RELATIVE = re.compile(r"\b(?:that|which|who|and (?:is|are|was|were|has|have|will|shall|must))\b")
 MOST_WORDS = 16
 _DEADLINES = ("by", "no later than", "not later than", "before")
 _WHERE = re.compile(
@@ -101,7 +104,7 @@ def _preposition(rest: str) -> str:
 
 
 def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
-    timed = _timed(subject, verb, rest)
+    timed = _timed(subject, verb, rest) if _STATE.match(rest) else None
     if timed is not None:
         return timed, False
     told = _TO_DO.match(rest)
