@@ -18,7 +18,7 @@ from apps.conversations.assistants import (
     VersionSpec,
 )
 from apps.conversations.models import Output
-from apps.conversations.services.assistants import MAX_PROMPT
+from apps.conversations.services.assistant_spec import MAX_PROMPT
 from basics.errors import DomainError
 
 NONE, ALL = "none", "all"

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from apps.conversations.assistant_selectors import VersionChange
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Assistant, AssistantVersion, Mode, Output
-from apps.conversations.services.assistants import MAX_HELPERS, MAX_PROMPT
+from apps.conversations.services.assistant_spec import MAX_HELPERS, MAX_PROMPT
 
 _BIGINT = 2**63 - 1
 

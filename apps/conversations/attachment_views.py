@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.collections.uploads import posted_file
 from apps.conversations import selectors, services
 from apps.conversations.attachments import attachment_get, attachment_view
+from apps.conversations.composer import collections_read
 from apps.conversations.models import Attachment, Conversation
-from apps.conversations.views import collections_read
 from web.requests import TenantRequest, allowed
 
 

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from apps.conversations import selectors, services
+from apps.conversations.composer import client_id_read
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.views import client_id_read, turn_fragment
+from apps.conversations.views import turn_fragment
 from web.requests import TenantRequest, allowed
 
 

@@ -19,23 +19,21 @@ from django.template.loader import render_to_string
 
 from apps.conversations import selectors, services
 from apps.conversations.answers import is_formed, shown_text
-from apps.conversations.citations import Passage, answer_cite, passages_of
-from apps.conversations.models import Conversation
-from apps.conversations.plans import PlanView
-from apps.conversations.presentation import (
+from apps.conversations.cards import (
     CitationCard,
     DecidedLine,
     DecisionCard,
     ToolCard,
-    TurnView,
-    answer_blocks,
     calls_plan,
     decided_lines,
     decision_cards,
-    phase_of,
     source_cards,
     tool_cards,
 )
+from apps.conversations.citations import Passage, answer_cite, passages_of
+from apps.conversations.models import Conversation
+from apps.conversations.plans import PlanView
+from apps.conversations.presentation import TurnView, answer_blocks, phase_of
 from apps.conversations.rendering import Block
 from runs.selectors import CALLS_SHOWN
 from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read

@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from apps.collections.models import Document, DocumentStatus
+from apps.conversations.cards import CitationCard
 from apps.conversations.citations import answer_number
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
-from apps.conversations.presentation import CitationCard
 from apps.conversations.rendering import Block, blocks_render
 from basics.errors import Missing
 from runs.providers import model_label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -16,20 +15,23 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from apps.conversations import selectors, services
 from apps.conversations.assistant_selectors import assistant_choices
-from apps.conversations.attachments import attachment_view, attachments_unsent
+from apps.conversations.composer import (
+    client_id_read,
+    collections_read,
+    composer_context,
+    ids_read,
+    tools_off_read,
+)
 from apps.conversations.frames import Target, answer_frames
-from apps.conversations.models import Assistant, Attachment, Conversation, Turn
+from apps.conversations.models import Conversation, Turn
 from apps.conversations.presentation import turn_view_new, with_files
 from apps.conversations.starters import starters_made
 from apps.conversations.tools_offered import tool_lines
 from basics.errors import Invalid, Missing
-from budgets.selectors import budget_notices
 from runs.models import Run
-from runs.providers import EXTRACTIVE
 from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
 from tenancy.models import Tenant
-from toolloop.providers.registry import ModelInfo
 from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
 
@@ -41,7 +43,7 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     whom = list(assistant_choices(actor=request.actor))
     chosen = next((a for a in whom if a.slug == request.GET.get("assistant")), None)
     made = starters_made(actor=request.actor)
-    context = _composer(request, None, chosen) | {
+    context = composer_context(request, None, chosen) | {
         "whom": whom,
         "has_documents": made is not None,
         "can_add": request.actor.can("collection.write"),
@@ -63,7 +65,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         collections=collections_read(request),
         model=request.POST.get("model", ""),
         assistant=request.POST.get("assistant", ""),
-        tools_off=_tools_off(request),
+        tools_off=tools_off_read(request),
         begun=begun[0] if begun else None,
         attachments=ids_read(request, "attachments"),
     )
@@ -79,7 +81,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     who: Any = {"actor": request.actor, "conversation": conversation}
     services.conversation_seen(tenant=request.tenant, **who)
     turns = selectors.turn_views(**who)
-    context = _composer(request, conversation) | {
+    context = composer_context(request, conversation) | {
         "turns": turns,
         "queued": list(selectors.queued_list(**who)),
         "last_pk": turns[-1].pk if turns else 0,
@@ -253,7 +255,7 @@ def tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             tenant=request.tenant,
             actor=request.actor,
             conversation=conversation,
-            names=_tools_off(request),
+            names=tools_off_read(request),
         )
         return render(request, "conversations/_tools_label.html", {"tools_off": off})
     assistant = conversation.assistant
@@ -306,109 +308,3 @@ def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpRe
         "last_pk": conversation.head_id or 0,
     }
     return render(request, "conversations/_queue_news.html", context)
-
-
-def _composer(
-    request: TenantRequest, conversation: Conversation | None, assistant: Assistant | None = None
-) -> dict[str, Any]:
-    """Return what the message box needs; ``assistant`` is who was chosen for a new conversation."""
-    pinned = None
-    if conversation is not None:
-        assistant, pinned = conversation.assistant, conversation.pinned_version
-    models = selectors.model_list(request.tenant)
-    ids = [model.id for model in models]
-    kept = conversation.model if conversation is not None else ""
-    answering = kept
-    if assistant is not None and assistant.published is not None:
-        answering = (pinned or assistant.published).model or selectors.model_default(models)
-    chosen = []
-    if conversation is not None and not conversation.searches_all:
-        chosen = selectors.scope_pks(conversation)
-    collections = [
-        {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
-        for c in selectors.scope_collections(actor=request.actor, conversation=None)
-    ]
-    files: list[Attachment] = []
-    if conversation is None:
-        url = reverse("conversations:create", args=[request.tenant.slug])
-        attach_url = reverse("conversations:attachment-begin", args=[request.tenant.slug])
-    else:
-        where = [request.tenant.slug, conversation.pk]
-        url = reverse("conversations:turn-create", args=where)
-        attach_url = reverse("conversations:attachment-add", args=where)
-        files = attachments_unsent(actor=request.actor, conversation=conversation)
-    return {
-        "conversation": conversation,
-        "assistant": assistant,
-        "pinned": pinned,
-        "models": [
-            {
-                "id": m.id,
-                "label": m.label,
-                "is_extractive": m.provider == EXTRACTIVE,
-                "sees": _sees(m),
-            }
-            for m in models
-        ],
-        "sees": " ".join(_sees(m) for m in models if m.id == answering),
-        "files": [attachment_view(row) for row in files],
-        "attach_url": attach_url,
-        "model": kept if kept in ids else selectors.model_default(models),
-        "collections": collections,
-        "chosen": _chosen(conversation, collections),
-        "tools_off": conversation.tools_off if conversation is not None else [],
-        "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
-        "client_id": uuid.uuid4(),
-        "post_url": url,
-        "can_write": request.actor.can("conversation.write"),
-        "notices": budget_notices(
-            actor=request.actor, assistant_id=None if assistant is None else assistant.pk
-        ),
-    }
-
-
-def _chosen(
-    conversation: Conversation | None, collections: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return what the label of the scope names; empty for all."""
-    chosen = [c for c in collections if c["is_chosen"]]
-    if conversation is not None and not conversation.searches_all and not chosen:
-        return [{"name": "No collection (the chosen ones are deleted)"}]
-    return chosen
-
-
-def client_id_read(request: HttpRequest) -> uuid.UUID:
-    """Return the id that the browser has given a question. Raises Invalid."""
-    try:
-        return uuid.UUID(request.POST.get("client_id", ""))
-    except ValueError:
-        raise Invalid(
-            "client_id_invalid",
-            "The message came without its id. Reload the page and send it again.",
-        ) from None
-
-
-def _tools_off(request: HttpRequest) -> list[str]:
-    """Return the tools that were listed and are not ticked."""
-    return sorted({*request.POST.getlist("listed")} - {*request.POST.getlist("tools")})
-
-
-def collections_read(request: HttpRequest) -> list[int]:
-    """Return the ids of the chosen collections. Raises Invalid."""
-    return ids_read(request, "collections", "One of the chosen collections does not exist.")
-
-
-def ids_read(
-    request: HttpRequest, name: str, problem: str = "This does not exist. Reload the page."
-) -> list[int]:
-    """Return the ids in a form's field. Raises Invalid."""
-    values = [value for value in request.POST.getlist(name) if value]
-    if any(not v.isascii() or not v.isdigit() or len(v) > 18 for v in values):
-        raise Invalid(f"unknown_{name.removesuffix('s')}", problem)
-    return [int(v) for v in values]
-
-
-def _sees(model: ModelInfo) -> str:
-    """Return what a model can be shown, in words for the page's script."""
-    facts = {"image": model.profile.image_input, "scan": model.profile.pdf_input}
-    return " ".join(kind for kind, is_taken in facts.items() if is_taken)

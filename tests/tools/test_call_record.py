@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.conversations import tools as conversation_tools
-from apps.conversations.presentation import tool_cards
+from apps.conversations.cards import tool_cards
 from apps.tools import tasks
 from apps.tools.models import ToolGrant
 from apps.tools.selectors import guard_for

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -89,25 +83,8 @@ class CodeMode:
         backend: SandboxBackend | None = None,
         described: bool = True,
     ) -> None:
-        self._original = tuple(tools)
-        if any(tool.name == TOOL_NAME for tool in self._original):
-            raise ConfigurationError(
-                f"a tool must not be named {TOOL_NAME!r}: programs cannot start programs"
-            )
-        self._settings: dict[str, Any] = {
-            "preamble": preamble,
-            "postamble": postamble,
-            "assist_tool_chaining": assist_tool_chaining,
-            "return_schemas": return_schemas,
-            "limits": limits,
-            "run_limits": run_limits,
-            "declared_errors": declared_errors,
-            "state_key": state_key,
-            "binding": binding,
-            "backend": backend,
-            "described": described,
-        }
-        self._tools = Toolset(declaring(tool, declared_errors) for tool in self._original)
+        self._declared = declared_errors
+        self._take(tools)
         self._preamble = prompts.PREAMBLE if preamble is None else preamble
         self._postamble = prompts.POSTAMBLE if postamble is None else postamble
         self._chaining, self._schemas = assist_tool_chaining, return_schemas or {}
@@ -152,7 +129,9 @@ class CodeMode:
         ]
         if not kept:
             raise ValueError("no tool is left")
-        return CodeMode(kept, **self._settings)
+        other = copy.copy(self)
+        other._take(kept)
+        return other
 
     # Prompt mode
 
@@ -344,6 +323,15 @@ class CodeMode:
         return prompts.schema_render(self.tool(), form)
 
     # Inside
+
+    def _take(self, tools: Iterable[Tool]) -> None:
+        """Set what programs may call. Raises ConfigurationError for a name that cannot be."""
+        self._original = tuple(tools)
+        if any(tool.name == TOOL_NAME for tool in self._original):
+            raise ConfigurationError(
+                f"a tool must not be named {TOOL_NAME!r}: programs cannot start programs"
+            )
+        self._tools = Toolset(declaring(tool, self._declared) for tool in self._original)
 
     def _functions(self) -> str:
         if not self._described:
