@@ -54,7 +54,7 @@ def run() -> dict[str, Any]:
     from apps.datasets.record import Record
     from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
     from apps.evaluations.comparison import arms_compare, verdict
-    from apps.evaluations.selectors import arm_label_coverage, arm_scores
+    from apps.evaluations.selectors import arm_scores
     from apps.evaluations.services import ArmSpec, experiment_create
     from jobs.context import JobContext
     from jobs.models import Job
@@ -109,13 +109,12 @@ def run() -> dict[str, Any]:
         measured = {
             arm.name: round(s.values[SCORE].mean, 4) for arm, s in zip(arms, scores, strict=True)
         }
-        coverage = arm_label_coverage(actor=actor, arm=arms[0])
     return {
         "rows": version.row_count,
         "trials": done,
         "seconds": round(took, 1),
         "ndcg_at_10": measured,
-        "label_coverage": coverage,
+        "label_coverage": scores[0].coverage,
         "change": {"value": found.leading.change.value, "low": found.leading.change.low, "high": found.leading.change.high},
         "verdict": " ".join(verdict(found)),
     }  # fmt: skip
@@ -127,7 +126,7 @@ def main() -> int:
         result = run()
     known = json.loads((ROOT / "benchmarks" / "results" / "search.json").read_text())
     legs = known["scifact"]["legs"]
-    expected = {name: legs["+".join(order)]["ndcg_at_10"] for name, order in (("BM25", ("lexical",)), ("hybrid", ("lexical", "vector", "exact")))}  # fmt: skip
+    expected = {name: legs["+".join(order)]["ndcg_at_10"] for name, order in ARMS.items()}
     result["search_ndcg_at_10"] = expected
     for name, value in expected.items():
         print(f"{name:8} experiment {result['ndcg_at_10'][name]:.4f}   search {value:.4f}")
