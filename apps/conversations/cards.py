@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +100,7 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
                 else summary_of(row["own_summary"], content),
                 duration=_duration(row["duration_ms"]),
                 arguments=_arguments_text(arguments),
-                result=content[:CONTENT_SHOWN],
+                result=_result_text(content),
                 is_cut=len(content) > CONTENT_SHOWN,
             )
         )
@@ -142,6 +143,14 @@ def _arguments_text(arguments: object) -> str:
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments, indent=2, ensure_ascii=False)
+
+
+def _result_text(content: str) -> str:
+    """Return what a tool gave, JSON on lines of its own; what is longer than a card shows is cut and left as it is."""
+    if len(content) <= CONTENT_SHOWN and content[:1] in ("{", "["):
+        with suppress(ValueError):
+            return _arguments_text(json.loads(content))
+    return content[:CONTENT_SHOWN]
 
 
 def _argument_line(arguments: object) -> str:

@@ -36,7 +36,7 @@ from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
 
 _PHASES = {
-    "queued": "Waiting for a worker",
+    "queued": "Waiting to start",
     "thinking": "Thinking",
     "writing": "Writing",
     "parked": "Waiting for your decision",
@@ -49,7 +49,7 @@ _TOOL_PHASES = {
     "read_attached_files": "Reading the attached files",
     "get_chunk": "Reading a passage",
     "get_linked_chunk": "Following a link",
-    "list_documents": "Looking which documents there are",
+    "list_documents": "Listing your documents",
     "plan": "Making a plan",
 }
 _LIMITS = {
@@ -114,8 +114,8 @@ class TurnView:
 
     @property
     def is_unsourced(self) -> bool:
-        """Whether a finished answer says something and cites nothing."""
-        return not self.is_live and self.has_text and not self.citations and self.status != "failed"
+        """Whether an answer that came to its end says something and cites nothing; one that was cut short might have."""
+        return self.status == RunStatus.COMPLETED and self.has_text and not self.citations
 
     @property
     def searches(self) -> list[str]:

@@ -3,7 +3,7 @@
 A statement with a marker is held against the passages it names, one without against all that the answer cites. It counts
 as supported when the passage holds enough of its weight: each word that says something counts 1, one with a digit 3. A
 number that stands in no such passage makes it unsupported at once. Where answer and passage are in different languages only
-numbers are compared. Headings, questions, code, lead-ins that end in a colon and sentences of fewer than
+numbers are compared. Headings (a table's too), questions, code, lead-ins that end in a colon and sentences of fewer than
 ``_LEAST_WORDS`` such words are no statements.
 
 The shares were chosen on ``benchmarks/unsupported_sentences.py``; docs/decisions.md has its numbers.
@@ -21,6 +21,7 @@ _SHARE_NAMED = 0.25  # Of a statement's weight, in one of the passages it names.
 _SHARE_ANY = 0.5  # The same, in any passage that the answer cites.
 _LEAST_WORDS = 4
 _SKIPPED = re.compile(r"^\s*(#|```|~~~|\|?\s*:?-{3,}|\*\*[^*]+\*\*\s*$)")
+_RULE = frozenset("|:-> \t\n")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _MARKER = re.compile(r"\[(\d{1,4})\]")
 _LEAD = re.compile(r"^[\s>*+|-]*(?:\d{1,3}[.)]\s+)?")
@@ -89,11 +90,14 @@ def _statements(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     is_code = False
     at = 0
-    for line in text.splitlines(keepends=True):
+    lines = text.splitlines(keepends=True)
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
         start, at = at, at + len(line)
         if _FENCE.match(line):
             is_code = not is_code
         if is_code or _SKIPPED.match(line) or not line.strip():
+            continue
+        if {"|", "-"} <= set(below) <= _RULE:  # what stands above it are a table's headings
             continue
         lead = _LEAD.match(line)
         begin = start + (lead.end() if lead else 0)

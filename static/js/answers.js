@@ -21,8 +21,16 @@ function pane(id) {
 if (refs) {
   document.addEventListener("click", (e) => {
     const tab = e.target.closest("[data-pane]");
-    if (tab) return pane(tab.dataset.pane);
+    if (tab) {
+      // Both tabs are of one answer: the one chosen, else the last.
+      const set = document.querySelector(".srcset[data-active], #refs-list > .srcset:last-child");
+      const trace = document.querySelector(`#r${set?.id.replace("sources-", "")} [data-show-trace]`);
+      if (tab.dataset.pane === "refs-trace" && trace) return trace.click();
+      return pane(tab.dataset.pane);
+    }
     if (e.target.closest("[data-show-trace]")) {
+      const own = `sources-${e.target.closest("[data-run]").dataset.run}`;
+      for (const s of document.querySelectorAll(".srcset")) s.toggleAttribute("data-active", s.id === own);
       pane("refs-trace");
       if (getComputedStyle(refs).display === "none") refs.showPopover();
     } else if (e.target.closest("[data-show-sources], button.cite[data-cite]")) pane("refs-list");

@@ -26,7 +26,7 @@ def unsupported(text: str) -> list[str]:
         "Passenger cars of heading 8703 pay 2.5 percent duty [c7].",
         "The notice period is 30 days. [c8] It begins on the first of the month.",
         "- Trucks pay a duty of 25 percent [c7]\n- The notice period lasts 30 days [c8]",
-        "| Goods | Duty |\n| --- | --- |\n| Cars of heading 8703 | 2.5 percent [c7] |",
+        "| Goods with the name of a law | Duty paid at the border |\n| :-- | --: |\n| Cars of heading 8703 | 2.5 percent [c7] |",
         "# Duty in 1999 on everything there is\n\nCars pay 2.5 percent [c7].",
         "Cars pay 2.5 percent [c7]. Shall I look up the duty on 17 other goods as well?",
         "```\nunsupported = 99 of everything in code\n```\nCars pay 2.5 percent [c7].",

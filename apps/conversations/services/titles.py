@@ -53,7 +53,7 @@ def title_make(
         payer=run_payer(turn.run),
         check=check,
     )
-    title = title_checked(title_of(made.text.strip().strip("\"'“”*#. ")))
+    title = title_checked(title_of(_plain(made.text)))
     with transaction.atomic():
         row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=turn.conversation_id).first()  # fmt: skip
         if row is None or not title or row.title != title_of(question):
@@ -62,3 +62,9 @@ def title_make(
         row.save(update_fields=["title"])
         audit_record(tenant=tenant, actor=actor, action="conversation.title", object=row)
     return title
+
+
+def _plain(made: str) -> str:
+    """Return the first line that says something, without the marks of Markdown and quotation."""
+    lines = (line.replace("**", "").strip("\"'“”*#_`. \t") for line in made.splitlines())
+    return next(filter(None, lines), "")
