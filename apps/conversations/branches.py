@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from apps.conversations.models import Conversation, Turn
 
+HISTORY_TURNS = 40
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:

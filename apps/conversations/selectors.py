@@ -12,7 +12,8 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.page_views import has_images
 from apps.conversations.answers import is_formed, shown_text
-from apps.conversations.branches import branch_before, tree_read
+from apps.conversations.assistant_selectors import version_options
+from apps.conversations.branches import HISTORY_TURNS, branch_before, tree_read
 from apps.conversations.citations import Source, answer_cite, passages_of
 from apps.conversations.models import (
     Attachment,
@@ -246,6 +247,29 @@ def tools_loaded(turn: Turn) -> list[dict[str, Any]]:
     before = Turn.objects.filter(tenant_id=turn.tenant_id, pk__in=branch_before(turn, LOADED_TURNS))
     runs = Run.objects.filter(tenant_id=turn.tenant_id, pk__in=before.values("run_id"))
     return payloads_named(runs, META_TOOLS)
+
+
+def turn_remembered(turn: Turn) -> list[tuple[str, str]]:
+    """Return what was said before a turn's question, as far back as who answered it was shown: (author, text), oldest first.
+
+    Answers stand there as people read them; a question that got none is left out, as it is for who answers.
+    """
+    version = turn.assistant_version
+    most = HISTORY_TURNS - 1
+    if version is not None:
+        most = min(most, version_options(version).memory_turns)
+    before = branch_before(turn, most) if most else []
+    said: dict[int, dict[str, str]] = {pk: {} for pk in before}
+    rows = Message.objects.filter(tenant_id=turn.tenant_id, turn_id__in=before)
+    for pk, author, text in rows.values_list("turn_id", "author", "text"):
+        said[pk][author] = text
+    both = (Message.Author.USER, Message.Author.ASSISTANT)
+    return [
+        (author.value, texts[author])
+        for texts in said.values()
+        if all(texts.get(author, "").strip() for author in both)
+        for author in both
+    ]
 
 
 def model_list(tenant: Tenant) -> list[ModelInfo]:

@@ -20,7 +20,7 @@ from apps.conversations.attachments import (
     problem_of,
     state_of,
 )
-from apps.conversations.branches import branch_before
+from apps.conversations.branches import HISTORY_TURNS, branch_before
 from apps.conversations.closing import turn_close
 from apps.conversations.helpers import helper_tools
 from apps.conversations.models import Attachment, Conversation, Message, Turn
@@ -50,7 +50,6 @@ from toolloop.providers.registry import parse_model
 
 __all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
 
-HISTORY_TURNS = 40
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
 _TURN, _RUN = Columns(Turn, "t"), Columns(Run, "r")

@@ -130,6 +130,11 @@ def value_of(level: float) -> float:
     return (level - 1) / (LEVELS - 1)
 
 
+def level_of(value: float) -> float:
+    """Return 0 to 1 as a level from 1 to 5, between levels too."""
+    return 1 + value * (LEVELS - 1)
+
+
 def overall(rubric: Rubric, scores: Sequence[Score]) -> float | None:
     """Return the weighted mean of the scores, 0 to 1; None while one of them is unscored."""
     values = {score.name: score.value for score in scores}

@@ -11,6 +11,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from apps.datasets.record import Record, from_values
 from apps.datasets.rubric import Criterion
+from apps.evaluations.claim_rubrics import needs_passages
 from apps.evaluations.judging import rubric_value
 from apps.evaluations.models import (
     AnnotationItem,
@@ -24,6 +25,9 @@ from apps.evaluations.models import (
     Trial,
     TrialState,
 )
+from apps.evaluations.outcomes import outcome_of
+from apps.evaluations.scorers.base import Passage
+from apps.evaluations.scorers.claims import MOST_PASSAGES
 from apps.evaluations.turns import Said, said_before
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -143,6 +147,7 @@ class Sheet:
 
     Attributes:
         said: what user and assistant said before the question.
+        passages: those that were found, best first, where one must read them to grade; a judge has read the same ones.
         criteria: each with the level that this person gave before undoing it, None for none.
         left: answers that this person may still grade, this one among them.
         can_undo: this person has decided about one already.
@@ -152,6 +157,7 @@ class Sheet:
     record: Record
     said: Sequence[Said]
     answer: str
+    passages: Sequence[Passage]
     criteria: Sequence[tuple[Criterion, int | None]]
     left: int
     done: int
@@ -178,6 +184,7 @@ def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
         record,
         said_before(record),
         trial.answer,
+        _passages(version, record, trial),
         [(c, _whole(before.get(c.name))) for c in rubric_value(version).criteria],
         _left(actor, queue),
         decided["done"],
@@ -248,6 +255,12 @@ def _gold(actor: Actor, queue: AnnotationQueue) -> tuple[dict[int, int], dict[in
             total[user] = total.get(user, 0) + 1
             right[user] = right.get(user, 0) + (level == gold[name])
     return right, total
+
+
+def _passages(version: RubricVersion, record: Record, trial: Trial) -> list[Passage]:
+    if not needs_passages(version.rubric.slug) and record.sources:
+        return []
+    return list(outcome_of(trial).retrieved[:MOST_PASSAGES])
 
 
 def _person(actor: Actor) -> int:

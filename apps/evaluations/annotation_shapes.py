@@ -87,6 +87,13 @@ class SaidOutput(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class PassageOutput(serializers.Serializer[Any]):
+    """A passage that was found."""
+
+    document = serializers.CharField()
+    text = serializers.CharField()
+
+
 class SheetOutput(serializers.Serializer[Any]):
     """One answer to grade, blind: neither model nor judge nor other grades."""
 
@@ -96,6 +103,7 @@ class SheetOutput(serializers.Serializer[Any]):
     reference = serializers.CharField(source="record.answer")
     sources = serializers.SerializerMethodField()
     answer = serializers.CharField()
+    passages = PassageOutput(many=True, help_text="That were found, best first, where one must read them to grade.")  # fmt: skip
     criteria = serializers.SerializerMethodField()
     left = serializers.IntegerField()
 

@@ -47,7 +47,7 @@ def queues(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def queue_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Make a queue of answers to grade."""
     actor = request.actor
-    services.rubric_seed(tenant=request.tenant, actor=actor)
+    services.rubrics_seed(tenant=request.tenant, actor=actor)
     form = QueueForm(
         request.POST or None,
         tenant=request.tenant,

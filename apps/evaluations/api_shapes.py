@@ -210,7 +210,9 @@ class GateOutput(serializers.Serializer[Any]):
     checks = CheckOutput(many=True)
     failed_rows = serializers.ListField(child=serializers.IntegerField())
     baseline_arm = serializers.IntegerField(allow_null=True)
+    baseline_name = serializers.CharField(help_text="Of the baseline's arm, with its experiment; empty without one.")  # fmt: skip
     arm = serializers.IntegerField(allow_null=True)
+    arm_name = serializers.CharField()
 
 
 class BaselineOutput(serializers.Serializer[Any]):

@@ -66,6 +66,7 @@ class GateResult:
         code: exit code: 0 passed, 1 failed, 3 not comparable.
         reason: one sentence.
         failed_rows: rows that passed in the baseline and fail now, worst first.
+        baseline_name, arm_name: of the two arms, with their experiments; ids alone tell people nothing.
     """
 
     code: int
@@ -74,6 +75,8 @@ class GateResult:
     failed_rows: Sequence[int] = ()
     baseline_arm: int | None = None
     arm: int | None = None
+    baseline_name: str = ""
+    arm_name: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -139,7 +142,7 @@ def gate_run(
     failed = [c.name for c in checks if c.verdict == "failed"]
     reason = f"Failed: {', '.join(failed)}." if failed else "Nothing that may decide has fallen."
     return GateResult(
-        FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], known.arm_id, arm.pk
+        FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], **_sides(arm, known)
     )
 
 
@@ -258,9 +261,20 @@ def _agreement_facts(found: Sequence[Agreement]) -> dict[str, float | None]:
 
 
 def _undecided(arm: Arm, known: Baseline | None, reason: str) -> GateResult:
-    return GateResult(
-        NOT_COMPARABLE, reason, baseline_arm=None if known is None else known.arm_id, arm=arm.pk
-    )
+    return GateResult(NOT_COMPARABLE, reason, **_sides(arm, known))
+
+
+def _sides(arm: Arm, known: Baseline | None) -> dict[str, Any]:
+    return {
+        "arm": arm.pk,
+        "arm_name": _side(arm),
+        "baseline_arm": None if known is None else known.arm_id,
+        "baseline_name": "" if known is None else _side(known.arm),
+    }
+
+
+def _side(arm: Arm) -> str:
+    return f"{arm.name} ({arm.experiment.name})"
 
 
 __all__ = ["FAILED", "NOT_COMPARABLE", "PASSED", "Check", "GateResult", "gate_run"]

@@ -24,6 +24,9 @@ def to_junit(result: GateResult) -> bytes:
         errors=str(int(is_error)),
         skipped=str(sum(c.verdict == "advisory" for c in checks)),
     )
+    facts = SubElement(suite, "properties")
+    for name, value in _facts(result).items():
+        SubElement(facts, "property", name=name, value=str(value))
     for check in checks:
         case = SubElement(suite, "testcase", classname="evaluations", name=check.name)
         if check.verdict == "failed":
@@ -70,13 +73,20 @@ def to_sarif(result: GateResult, *, at: str = "") -> dict[str, Any]:
         "automationDetails": {"id": f"eval_gate/arm-{result.arm}"},
         "invocations": [invocation],
         "results": results,
-        "properties": {
-            "reason": result.reason,
-            "arm": result.arm,
-            "baselineArm": result.baseline_arm,
-        },
+        "properties": {"reason": result.reason, **_facts(result)},
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _facts(result: GateResult) -> dict[str, Any]:
+    """Return which two arms were compared."""
+    facts = {
+        "arm": result.arm,
+        "armName": result.arm_name,
+        "baselineArm": result.baseline_arm,
+        "baselineName": result.baseline_name,
+    }
+    return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
 def _check(check: Check, result: GateResult, at: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.rubric import SIX, Criterion, Rubric
 from apps.evaluations.asking import CachedAsk
+from apps.evaluations.claim_rubrics import CLAIMS, kind_of
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.scorers.base import Scorer
 from apps.evaluations.scorers.claims import ByModel
@@ -31,7 +32,7 @@ class JudgeOptions(BaseModel):
     """Options of a judge.
 
     Attributes:
-        rubric, number: which version of which rubric; the newest without a number. Of the kind ``rubric`` alone.
+        rubric, number: which version of which rubric; the newest without a number. A judge of claims has a rubric of its own.
         models: who judges; several are a jury. ``lexical`` counts words.
     """
 
@@ -70,6 +71,24 @@ def rubric_version_get(*, actor: Actor, slug: str, number: int | None = None) ->
     if found is None:
         raise Missing("rubric")
     return found
+
+
+def judge_rubric(*, actor: Actor, kind: str, chosen: JudgeOptions) -> RubricVersion | None:
+    """Return what people grade a judge's scores by; None where its answers cannot be graded so, as of pairs.
+
+    Raises:
+        Missing: the workspace has no such rubric. Invalid: the rubric belongs to a judge of claims.
+    """
+    if kind in CLAIMS:
+        return rubric_version_get(actor=actor, slug=CLAIMS[kind].slug, number=chosen.number)
+    if kind != "rubric":
+        return None
+    if (other := kind_of(chosen.rubric)) is not None:
+        message = (
+            f"“{chosen.rubric}” is what people grade the scorer “{other}” by. Choose that scorer."
+        )
+        raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}})
+    return rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
 
 
 def scorers_make(
@@ -111,11 +130,10 @@ def scorers_make(
         if kind in COMPARING:
             continue
         chosen = judge_options(kind, options)
-        version: RubricVersion | None = None
-        rubric: Rubric | None = None
-        if kind == "rubric":
-            version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
-            rubric = rubric_value(version)
+        # What began before judges of claims had rubrics keeps no number, and its scores name none.
+        is_older = kind in CLAIMS and chosen.number is None
+        version = None if is_older else judge_rubric(actor=actor, kind=kind, chosen=chosen)
+        rubric = rubric_value(version) if kind == "rubric" and version is not None else None
         times = 1 if all(is_lexical(m) for m in chosen.models) else repeats
         juries = tuple(
             _jury([_judge(kind, rubric, m, ask, time) for m in chosen.models])

@@ -8,6 +8,8 @@ from django.db import transaction
 
 from apps.conversations.answers import shown_text
 from apps.conversations.models import Message
+from apps.conversations.selectors import turn_remembered
+from apps.datasets.record import Message as Said
 from apps.datasets.record import Record
 from apps.evaluations.actors import kept_actor
 from apps.evaluations.judging import scorers_make
@@ -47,7 +49,7 @@ async def sample_score(ctx: JobContext, *, sample_id: int) -> None:
 
 def _read(sample_id: int) -> _Work | None:
     sample: LiveSample | None = (
-        LiveSample.objects.select_related("rule__tenant", "turn__run")
+        LiveSample.objects.select_related("rule__tenant", "turn__run", "turn__assistant_version")
         .filter(pk=sample_id, state=SampleState.WAITING)
         .first()
     )
@@ -55,14 +57,19 @@ def _read(sample_id: int) -> _Work | None:
         return None
     rule, turn = sample.rule, sample.turn
     actor = kept_actor(rule.tenant_id, rule.created_by_id, rule.actor)
-    said = {message.author: message for message in Message.objects.filter(turn=turn)}
-    asked, answer = said.get(Message.Author.USER), said.get(Message.Author.ASSISTANT)
+    both = {message.author: message for message in Message.objects.filter(turn=turn)}
+    asked, answer = both.get(Message.Author.USER), both.get(Message.Author.ASSISTANT)
     if asked is None or answer is None or not answer.text.strip():
         sample_end(sample_id, SampleState.SKIPPED, "There is no answer.")
         return None
     # The run's own words, for their markers name passages; the message's have become numbers.
     outcome = run_outcome(turn.run, (), shown=shown_text(turn.run.answer, answer.was_formed))
-    return _Work(sample, actor, Record(question=asked.text), outcome)
+    # What "it" and "there" mean stands in the conversation: a judge without it would grade another question.
+    said = [
+        Said("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)
+    ]
+    row = Record(question=asked.text, messages=(*said, Said("user", asked.text)) if said else ())
+    return _Work(sample, actor, row, outcome)
 
 
 def _score(ctx: JobContext, work: _Work) -> None:

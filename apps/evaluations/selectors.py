@@ -141,6 +141,14 @@ def rubric_versions(*, actor: Actor) -> QuerySet[RubricVersion]:
     return rows.select_related("rubric").order_by("rubric__name", "rubric_id", "-number")
 
 
+def rubric_version_graded(*, actor: Actor) -> int | None:
+    """Return the id of the rubric's version that people have graded by last; None while nobody has."""
+    actor.require("evaluation.read")
+    given = Score.objects.visible_to(actor).filter(author_kind=ScoreAuthor.PERSON)
+    found: int | None = given.order_by("-pk").values_list("rubric_version_id", flat=True).first()
+    return found
+
+
 def baseline_get(*, actor: Actor, dataset_id: int, name: str = "main") -> Baseline | None:
     """Return what a dataset's gate compares with now; None while nothing was set."""
     actor.require("evaluation.read")

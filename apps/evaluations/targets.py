@@ -6,6 +6,7 @@ and its name stands before the model's, as everywhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ from apps.collections.search import LEGS, MAX_K
 from apps.evaluations.holding import ToolSet
 from basics.errors import Invalid
 
-MAX_ARMS = 24
+MAX_ARMS, MAX_NAME = 24, 160
 MAX_NEIGHBOURS = 5
 _LEGS_TOLD = {
     ("vector",): "Dense search",
@@ -140,6 +141,44 @@ def target_told(target: Target) -> str:
     return ", ".join(parts)
 
 
+def arms_named(
+    given: Sequence[str],
+    targets: Sequence[Target],
+    *,
+    collections: Mapping[int, str],
+    versions: Mapping[int, str],
+) -> list[str]:
+    """Return a name for each arm that no other arm of the experiment has.
+
+    Where settings or people name several alike, what they search or who answers sets them apart, and else a number.
+
+    Args:
+        given: names by people; "" for one made of the target's settings.
+        collections, versions: names of collections and of assistants' versions, by id.
+    """
+    names = [
+        " ".join(name.split())[:MAX_NAME] or target_told(target)
+        for name, target in zip(given, targets, strict=True)
+    ]
+    for parts in (
+        [_searched(target, collections) for target in targets],
+        [versions.get(getattr(target, "version", None) or 0, "") for target in targets],
+    ):
+        taken = Counter(names)
+        names = [
+            f"{name[: MAX_NAME - 2 - len(part[:60])]}, {part[:60]}" if part and taken[name] > 1 else name
+            for name, part in zip(names, parts, strict=True)
+        ]  # fmt: skip
+    found: list[str] = []
+    for name in names:
+        n, free = 1, name
+        while free in found:
+            n += 1
+            free = f"{name[: MAX_NAME - 6]} ({n})"
+        found.append(free)
+    return found
+
+
 def arms_expand(
     base: Mapping[str, Any],
     sweep: Mapping[str, Sequence[Any]],
@@ -170,6 +209,13 @@ def arms_expand(
         target = target_read({**base, **chosen})
         arms.append((told or target_told(target), target))
     return arms
+
+
+def _searched(target: Target, names: Mapping[int, str]) -> str:
+    chosen = getattr(target, "collections", None)
+    if chosen is None:
+        return ""
+    return " and ".join(names.get(pk, f"collection {pk}") for pk in chosen) or "no collection"
 
 
 def _legs_told(legs: tuple[str, ...]) -> str:

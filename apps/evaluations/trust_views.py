@@ -31,7 +31,9 @@ def trust(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         raise Missing("rubric")
     context: dict[str, Any] = {"versions": versions, "tab": "trust", "bar": BAR, "least": LEAST}
     context["can_write"] = request.actor.can("evaluation.write")
-    version = version or (versions[0] if versions else None)
+    if version is None:
+        last = selectors.rubric_version_graded(actor=request.actor)
+        version = next((v for v in versions if v.pk == last), versions[0] if versions else None)
     if version is None:
         return render(request, "evaluations/trust.html", context)
     found = agreement_list(actor=request.actor, version=version)

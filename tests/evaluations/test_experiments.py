@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.collections.models import Chunk
+from apps.collections.models import Chunk, Collection
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.services import assistant_create
 from apps.datasets.record import Record
@@ -34,6 +34,7 @@ from apps.evaluations.services import (
     experiment_stop,
     experiments,
 )
+from apps.evaluations.targets import MAX_NAME, ReferenceTarget, arms_named
 from basics.errors import Conflict, Denied, Invalid, Missing
 from budgets.models import Budget
 from runs.services import Completion, CompletionFailed
@@ -41,6 +42,7 @@ from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope
 from tests.conversations.conftest import hit_of
 from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
+from tests.permissions.world import make_row
 from toolloop.messages import Usage
 
 pytestmark = pytest.mark.django_db
@@ -421,3 +423,20 @@ def test_labels_are_found_again_after_other_chunks_and_a_new_version(cast, libra
         (label,) = labels_map(actor, rows[1], None)
         assert not label.chunks
         assert labels_map(actor, Record(question="q", answer="a"), None) == []
+
+
+def test_no_two_arms_of_an_experiment_have_one_name(cast, library):
+    version = make_version(cast, rows_of(library))
+    with tenant_scope(cast.tenant.pk):
+        other = make_row(Collection, cast.tenant, cast.user("owner"), name="Fine passages")
+    ours, theirs = ({"kind": "retriever", "collections": [pk]} for pk in (library.collection.pk, other.pk))  # fmt: skip
+    chat, planned = ({"kind": "model", "model": "extractive", "system": text} for text in "ab")
+    experiment = make_experiment(cast, version, ours, theirs, chat, planned, concurrency=1)
+    with tenant_scope(cast.tenant.pk):
+        names = list(experiment.arms.order_by("position").values_list("name", flat=True))
+    assert names[0] == f"Hybrid search, k 10, {library.collection.name}"
+    assert names[1] == "Hybrid search, k 10, Fine passages"
+    assert names[3] == f"{names[2]} (2)"
+    long = arms_named(["x" * 200] * 3, [ReferenceTarget()] * 3, collections={}, versions={})
+    assert len(set(long)) == 3
+    assert max(map(len, long)) <= MAX_NAME

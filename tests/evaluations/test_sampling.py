@@ -9,11 +9,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from apps.conversations.models import Citation, Turn
+from apps.conversations.models import AssistantVersion, Citation, Turn
 from apps.evaluations import sampling
 from apps.evaluations.models import LiveSample, LiveScore, SamplingRule
 from apps.evaluations.services import sampling as writes
 from apps.evaluations.services import sampling_rule_create, sampling_rule_pause
+from apps.evaluations.turns import asked_in, told_of
 from basics.errors import Denied, Invalid, Missing
 from jobs.models import Job
 from jobs.runner import _finish
@@ -146,3 +147,30 @@ def test_who_may_and_what_cannot(cast):
     client.force_login(cast.user("outsider"))
     other = f"/t/{cast.other_tenant.slug}/evaluations/live/{rule.pk}/"
     assert client.get(other).status_code == 404
+
+
+def test_a_judge_reads_the_conversation_as_the_answer_had_it(cast):
+    rule = make_rule(cast)
+    first, other, second = (ended(cast) for _ in range(3))
+    with tenant_scope(cast.tenant.pk):
+        Turn.objects.filter(pk__in=(other.pk, second.pk)).update(
+            conversation=first.conversation_id, parent=first.pk, is_active=False
+        )
+        Turn.objects.filter(pk=other.pk).update(index=7)
+        Turn.objects.filter(pk=second.pk).update(index=8)
+        for turn, asked in ((first, "Who pays duty?"), (other, "Another branch?"), (second, "And they?")):  # fmt: skip
+            turn.messages.filter(author="user").update(text=asked)
+        sample = make_row(LiveSample, cast.tenant, cast.user("member"), rule=rule, turn=second)
+        work = sampling._read(sample.pk)
+        assert work is not None
+        assert told_of(work.row) == [
+            {"role": "user", "text": "Who pays duty?"},
+            {"role": "assistant", "text": "Cars pay 2.5 percent."},
+        ]
+        assert asked_in(work.row).endswith("Last question: And they?")
+        # An assistant that remembers nothing is not judged by what it was not told.
+        version = make_row(AssistantVersion, cast.tenant, cast.user("member"), mode="tools", options={"memory_turns": 0})  # fmt: skip
+        Turn.objects.filter(pk=second.pk).update(assistant_version=version)
+        work = sampling._read(sample.pk)
+        assert work is not None
+        assert work.row.messages == ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from apps.datasets.record import EMPTY_ANSWERS, Record
+from apps.datasets.rubric import level_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.claims import (
@@ -40,11 +41,12 @@ class RagJudge:
         return self.checker.author(self.kind, self.version)
 
     def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
-        """Score an answer; see ``Scorer``."""
+        """Score an answer; see ``Scorer``. The level is the share on the scale that people grade by."""
         try:
-            return [RAG[self.kind](self.checker, row, outcome)]
+            found = RAG[self.kind](self.checker, row, outcome)
         except UnreadError as problem:
             return [unscored(self.kind, str(problem))]
+        return [found if found.value is None else replace(found, level=level_of(found.value))]
 
 
 def faithfulness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:

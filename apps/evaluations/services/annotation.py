@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.datasets.models import DatasetVersion
 from apps.datasets.rubric import LEVELS, value_of
 from apps.evaluations.annotation_selectors import disputes
+from apps.evaluations.claim_rubrics import kind_of
 from apps.evaluations.judging import LEXICAL, rubric_value
 from apps.evaluations.models import (
     AnnotationItem,
@@ -276,15 +277,18 @@ def gold_set(*, tenant: Tenant, actor: Actor, assignment: Assignment) -> Annotat
 def _read_rows(
     tenant: Tenant, actor: Actor, name: str, version: DatasetVersion, rubric: RubricVersion, judge: str
 ) -> Experiment:  # fmt: skip
-    slug, number = rubric.rubric.slug, rubric.number
-    options = {"rubric": slug, "number": number, "models": [judge]}
+    slug = rubric.rubric.slug
+    kind = kind_of(slug)
+    options: dict[str, Any] = {"number": rubric.number, "models": [judge]}
+    if kind is None:
+        options["rubric"] = slug
     return experiment_create(
         tenant=tenant,
         actor=actor,
         name=f"{name}: answers as they stand"[:120],
         version=version,
         arms=[ArmSpec({"kind": "reference"})],
-        scorers=[{"kind": "rubric", "options": options}],
+        scorers=[{"kind": kind or "rubric", "options": options}],
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.evaluations.claim_rubrics import CLAIMS
 from apps.evaluations.drift import gold_items
-from apps.evaluations.judging import is_lexical, judge_options, rubric_version_get
+from apps.evaluations.judging import is_lexical, judge_options, judge_rubric
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
 from apps.evaluations.services.trials import experiment_locked, trials_start
 from basics.storable import text_storable
@@ -22,16 +23,19 @@ Spec = Mapping[str, Any]
 
 
 def specs_to_check(*, actor: Actor, experiment: Experiment) -> list[tuple[Spec, RubricVersion]]:
-    """Return the rubric judges of an experiment that ask a model and have gold answers to be checked on."""
+    """Return the judges of an experiment that ask a model and have gold answers to be checked on."""
     found = []
     for spec in experiment.scorers:
-        if spec.get("kind") != "rubric":
+        kind = str(spec.get("kind"))
+        if kind != "rubric" and kind not in CLAIMS:
             continue
-        chosen = judge_options("rubric", spec.get("options") or {})
+        chosen = judge_options(kind, spec.get("options") or {})
         if all(is_lexical(model) for model in chosen.models):
             continue
-        version = rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
-        if gold_items(version):
+        if kind in CLAIMS and chosen.number is None:  # begun before these had rubrics
+            continue
+        version = judge_rubric(actor=actor, kind=kind, chosen=chosen)
+        if version is not None and gold_items(version):
             found.append((spec, version))
     return found
 

@@ -17,7 +17,7 @@ from apps.datasets.models import DatasetVersion, Split
 from apps.datasets.selectors import version_rows
 from apps.evaluations.dominance import first_look
 from apps.evaluations.fingerprints import corpus_fingerprint, documents_same_check
-from apps.evaluations.judging import LEXICAL, judge_options, rubric_version_get
+from apps.evaluations.judging import LEXICAL, judge_options, judge_rubric
 from apps.evaluations.models import (
     EXPERIMENT_ACTIVE,
     Arm,
@@ -28,7 +28,7 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from apps.evaluations.services.checks import CHECK_JOB, experiment_begin
-from apps.evaluations.services.rubrics import rubric_seed
+from apps.evaluations.services.rubrics import rubrics_seed
 from apps.evaluations.services.trials import experiment_locked
 from apps.evaluations.targets import (
     MAX_ARMS,
@@ -36,8 +36,8 @@ from apps.evaluations.targets import (
     ModelTarget,
     RetrieverTarget,
     Target,
+    arms_named,
     target_read,
-    target_told,
 )
 from basics.errors import Conflict, Invalid, Missing
 from budgets.services import job_budget_set
@@ -127,8 +127,9 @@ def experiment_create(
         "scorers",
         f"Pairs are judged of at most {MOST_PAIRED} arms. Choose fewer arms, or leave pairs out.",
     )
-    rubric_seed(tenant=tenant, actor=actor)
+    rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
+    names = _names(actor, arms, targets)
     with transaction.atomic():
         experiment: Experiment = Experiment.objects.create(
             tenant=tenant,
@@ -152,10 +153,10 @@ def experiment_create(
                 tenant=tenant,
                 experiment=experiment,
                 position=place,
-                name=(" ".join(spec.name.split()) or target_told(target))[:160],
+                name=arm_name,
                 target=target.model_dump(mode="json"),
             )
-            for place, (spec, target) in enumerate(zip(arms, targets, strict=True))
+            for place, (arm_name, target) in enumerate(zip(names, targets, strict=True))
         )
         count = _trials_create(tenant, actor, experiment, made)
         audit_record(
@@ -272,11 +273,26 @@ def scorer_checked(tenant: Tenant, actor: Actor, spec: Mapping[str, Any]) -> dic
         if model != LEXICAL:
             _model_checked(tenant, model)
     kept = chosen.model_dump(mode="json")
-    if kind == "rubric":
-        kept["number"] = rubric_version_get(
-            actor=actor, slug=chosen.rubric, number=chosen.number
-        ).number
+    version = judge_rubric(actor=actor, kind=kind, chosen=chosen)
+    if version is not None:
+        kept["number"] = version.number
     return {"kind": kind, "options": kept}
+
+
+def _names(actor: Actor, arms: Sequence[ArmSpec], targets: Sequence[Target]) -> list[str]:
+    searched = {pk for target in targets for pk in getattr(target, "collections", None) or ()}
+    asked = {getattr(target, "version", None) for target in targets} - {None}
+    versions = AssistantVersion.objects.visible_to(actor).filter(pk__in=asked)
+    return arms_named(
+        [arm.name for arm in arms],
+        targets,
+        collections=dict(
+            Collection.objects.visible_to(actor).filter(pk__in=searched).values_list("pk", "name")
+        ),
+        versions={
+            v.pk: f"{v.assistant}, version {v.number}" for v in versions.select_related("assistant")
+        },
+    )
 
 
 def _trials_create(

@@ -12,12 +12,19 @@ from django.utils.text import slugify
 from pydantic import Field, TypeAdapter, ValidationError
 
 from apps.datasets.rubric import LEVELS, SIX, Criterion
+from apps.datasets.rubric import Rubric as RubricValue
+from apps.evaluations.claim_rubrics import CLAIMS, kind_of
 from apps.evaluations.models import Rubric, RubricVersion
 from basics.errors import Conflict, Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 
+_BUILT_IN: Mapping[str, tuple[str, RubricValue]] = {
+    SIX.slug: ("Six scores", SIX),
+    **{one.slug: (kind.replace("_", " ").capitalize(), one) for kind, one in CLAIMS.items()},
+}
+"""Slug -> name and first version."""
 _CRITERIA: TypeAdapter[list[Criterion]] = TypeAdapter(
     Annotated[list[Criterion], Field(min_length=1, max_length=20)]
 )
@@ -58,9 +65,18 @@ def rubric_version_create(
     *, tenant: Tenant, actor: Actor, rubric: Rubric, criteria: Sequence[Mapping[str, Any]],
     note: str = "",
 ) -> RubricVersion:  # fmt: skip
-    """Change a rubric by making its next version; scores of the older ones stay theirs. Raises Invalid."""
+    """Change a rubric by making its next version; scores of the older ones stay theirs.
+
+    Raises:
+        Invalid: a criterion is incomplete, or it is not the one that a judge of claims scores.
+    """
     actor.require("evaluation.write")
     checked = criteria_checked(criteria)
+    kind = kind_of(rubric.slug)
+    if kind is not None and [one["name"] for one in checked] != [kind]:
+        raise _refused(
+            f"The judge of this rubric scores “{kind}” alone. Keep that one criterion, and change its words."
+        )
     with transaction.atomic():
         row: Rubric = Rubric.objects.visible_to(actor).select_for_update().get(pk=rubric.pk)
         last = row.versions.aggregate(n=Max("number"))["n"] or 0
@@ -68,19 +84,25 @@ def rubric_version_create(
 
 
 def rubric_seed(*, tenant: Tenant, actor: Actor) -> RubricVersion:
-    """Return the six-score rubric of a workspace; its first version is made when it is first needed."""
-    known = RubricVersion.objects.visible_to(actor).filter(rubric__slug=SIX.slug)
-    found: RubricVersion | None = known.select_related("rubric").order_by("-number").first()
-    if found is not None:
-        return found
-    criteria = [asdict(criterion) for criterion in SIX.criteria]
-    with transaction.atomic():
-        rubric, is_new = Rubric.objects.get_or_create(
-            tenant=tenant, slug=SIX.slug, defaults={"name": "Six scores"}
-        )
-        if not is_new:  # somebody else was first, and has committed it whole
-            return known.select_related("rubric").order_by("-number")[0]
-        return _version(tenant, actor, rubric, 1, criteria, "Built in.")
+    """Return the six-score rubric of a workspace, after ``rubrics_seed``."""
+    rubrics_seed(tenant=tenant, actor=actor)
+    rows = RubricVersion.objects.visible_to(actor).filter(rubric__slug=SIX.slug)
+    return rows.select_related("rubric").order_by("-number")[0]
+
+
+def rubrics_seed(*, tenant: Tenant, actor: Actor) -> None:
+    """Make the first versions of the built-in rubrics that a workspace has not yet, in one query where it has all."""
+    known = Rubric.objects.visible_to(actor).filter(slug__in=_BUILT_IN)
+    missing = set(_BUILT_IN).difference(known.values_list("slug", flat=True))
+    for slug in sorted(missing):
+        name, value = _BUILT_IN[slug]
+        with transaction.atomic():
+            rubric, is_new = Rubric.objects.get_or_create(
+                tenant=tenant, slug=slug, defaults={"name": name}
+            )
+            if is_new:  # else somebody was first, and has committed it whole
+                criteria = [asdict(criterion) for criterion in value.criteria]
+                _version(tenant, actor, rubric, 1, criteria, "Built in.")
 
 
 def criteria_checked(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

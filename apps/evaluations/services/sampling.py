@@ -22,6 +22,7 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from apps.evaluations.services.experiments import scorer_checked
+from apps.evaluations.services.rubrics import rubrics_seed
 from basics.errors import Conflict, Invalid, Missing
 from basics.storable import text_storable
 from jobs.services import job_enqueue
@@ -78,6 +79,7 @@ def sampling_rule_create(
         _require(known, "scorers", f"Live answers have no reference. Choose among: {', '.join(LIVE_SCORERS)}.")  # fmt: skip
     if assistant is not None and not Assistant.objects.visible_to(actor).filter(pk=assistant).exists():  # fmt: skip
         raise Missing("assistant")
+    rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
     with transaction.atomic():
         if SamplingRule.objects.visible_to(actor).count() >= _MOST_RULES:

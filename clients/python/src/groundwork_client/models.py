@@ -1903,7 +1903,10 @@ class GateOutput(TypedDict):
     checks: list[CheckOutput]
     failed_rows: list[int]
     baseline_arm: int | None
+    baseline_name: str
+    """Of the baseline's arm, with its experiment; empty without one."""
     arm: int | None
+    arm_name: str
 
 
 @final
@@ -2621,6 +2624,13 @@ class PairSummaryOutput(TypedDict):
     authors: list[str]
     problem: str
     """Why there are no strengths; empty when there are."""
+
+
+@final
+class PassageOutput(TypedDict):
+    """A passage that was found."""
+    document: str
+    text: str
 
 
 @final
@@ -3386,6 +3396,8 @@ class SheetOutput(TypedDict):
     sources: list[str]
     """Return the quotes of the row's sources."""
     answer: str
+    passages: list[PassageOutput]
+    """That were found, best first, where one must read them to grade."""
     criteria: list[dict[str, Any]]
     """Return what is graded."""
     left: int
