@@ -50,7 +50,7 @@ def judged_rows(cast, *, role: str = "member"):
         queue = services.queue_create(
             **who(cast), name="Claims", rubric_version=rubric, version=version, reviews=1
         )
-        experiment = Experiment.objects.get(pk=queue.experiment_id)
+        experiment = Experiment.objects.get(pk=queue.experiment_id or 0)
         assert experiment.scorers[0]["kind"] == "faithfulness"
         made, _ = scorers_make(**who(cast), specs=experiment.scorers)
         for trial in Trial.objects.filter(experiment=experiment).select_related("content"):

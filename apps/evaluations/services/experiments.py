@@ -281,7 +281,11 @@ def scorer_checked(tenant: Tenant, actor: Actor, spec: Mapping[str, Any]) -> dic
 
 def _names(actor: Actor, arms: Sequence[ArmSpec], targets: Sequence[Target]) -> list[str]:
     searched = {pk for target in targets for pk in getattr(target, "collections", None) or ()}
-    asked = {getattr(target, "version", None) for target in targets} - {None}
+    asked = {
+        target.version
+        for target in targets
+        if isinstance(target, AssistantTarget) and target.version is not None
+    }
     versions = AssistantVersion.objects.visible_to(actor).filter(pk__in=asked)
     return arms_named(
         [arm.name for arm in arms],
