@@ -15,7 +15,12 @@ def main() -> None:
         from config.up import main as up
 
         sys.exit(up(sys.argv[2:]))
-    from django.core.management import execute_from_command_line
+    try:
+        from django.core.management import execute_from_command_line
+    except ModuleNotFoundError:
+        sys.exit(
+            "This Python does not have Groundwork's packages. Run `make install`, then `.venv/bin/python manage.py ...`."
+        )
 
     from config.env import SettingsError
 

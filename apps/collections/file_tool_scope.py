@@ -37,12 +37,18 @@ class FileScope:
 async def files_read(
     context: ToolContext, name: str, work: Callable[[Actor, Collection], Any]
 ) -> ToolOutput:
+    """Return what ``work`` reads in the collection of this name; see ``files_act``."""
     return await files_act(context, name, lambda scope, actor, row: work(actor, row))
 
 
 async def files_act(
     context: ToolContext, name: str, work: Callable[[FileScope, Actor, Collection], Any]
 ) -> ToolOutput:
+    """Return what ``work`` does in the collection of this name, on a thread of the database, with the rights of now.
+
+    Raises:
+        ToolError: the conversation searches no such collection, or ``work`` was refused; the model reads why.
+    """
     scope: FileScope = context.data[FILE_SCOPE]
     payload = await scope.in_db(_work, scope, name, work)
     return ToolOutput(json.dumps(payload, ensure_ascii=False, default=str), payload)

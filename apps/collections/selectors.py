@@ -234,22 +234,6 @@ def page_chunks(*, actor: Actor, page: Page) -> list[Chunk]:
     )
 
 
-def chunk_list(
-    *, actor: Actor, collection: Collection, document: Document | None = None
-) -> QuerySet[Chunk]:
-    """Return the chunks of a collection's ready documents in reading order, with their documents."""
-    actor.require("collection.read")
-    rows = (
-        Chunk.objects.visible_to(actor)
-        .filter(collection=collection, document__status=DocumentStatus.READY)
-        .select_related("document")
-        .order_by("document_id", "index")
-    )
-    if document is not None:
-        rows = rows.filter(document=document)
-    return cast("QuerySet[Chunk]", rows)
-
-
 @dataclass(frozen=True, slots=True)
 class ChunkDetail:
     """A chunk with its neighbours in the document."""

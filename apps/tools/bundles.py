@@ -77,11 +77,6 @@ def bundle_register(bundle: Bundle) -> None:
         raise ValueError(f"two bundles of tools are named {bundle.name!r}: rename one")
 
 
-def bundle_get(name: str) -> Bundle:
-    """Return a registered bundle. Raises KeyError."""
-    return _bundles[name]
-
-
 def bundle_list() -> tuple[Bundle, ...]:
     """Return the registered bundles, the built-in one first."""
     return tuple(_bundles.values())

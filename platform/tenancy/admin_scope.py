@@ -21,7 +21,6 @@ from django.template.response import TemplateResponse
 
 from basics.errors import DomainError
 from tenancy.actors import Actor
-from tenancy.fields import TenantForeignKey
 from tenancy.models import Membership, Tenant, TenantModel, User
 from tenancy.permissions import ACTIONS
 from tenancy.selectors import user_actor
@@ -214,8 +213,14 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
         return OneTenantForm
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Drop from the page what ``get_exclude`` leaves out of the form, wherever a class names it."""
+        """Drop from the page what ``get_exclude`` leaves out of the form, wherever a class names it.
+
+        What is only read is dropped from the page of a new row too: until the row is stored, there is nothing in it but
+        the object that stands for a default of the database.
+        """
         hidden = set(self.get_exclude(request, obj))
+        if obj is None:
+            hidden.update(self.get_readonly_fields(request))
 
         def shown(fields: Any) -> list[Any]:
             kept: list[Any] = []
@@ -368,8 +373,3 @@ class JournalInline(TenantScopedInline):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-def tenant_keys(model: type[models.Model]) -> list[str]:
-    """Return the names of a model's references to other tenant rows: what to list in ``autocomplete_fields``."""
-    return [f.name for f in model._meta.local_fields if isinstance(f, TenantForeignKey)]

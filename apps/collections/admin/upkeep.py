@@ -95,8 +95,7 @@ class FileRevisionAdmin(JournalAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave the bytes of the files where they are."""
         rows: QuerySet[Any] = super().get_queryset(request)
-        rows = rows.select_related("before", "after").defer("before__content", "after__content")
-        return rows
+        return rows.defer("before__content", "after__content")
 
     @admin.action(description="Give the selected files this content again")
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:

@@ -25,6 +25,7 @@ def advisory_lock(name: str) -> None:
 
 
 def conversation_locked(actor: Actor, pk: int) -> Conversation:
+    """Return a conversation of the actor's, locked until the transaction ends. Raises Missing."""
     row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
     if row is None:
         raise Missing("conversation")
@@ -32,6 +33,7 @@ def conversation_locked(actor: Actor, pk: int) -> Conversation:
 
 
 def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
+    """Return the collections of these ids, which the actor may all see. Raises Invalid."""
     if not pks:
         return []
     found = [
@@ -54,6 +56,7 @@ def tools_off_checked(names: Sequence[str]) -> list[str]:
 
 
 def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Collection]) -> None:
+    """Store which collections a new conversation searches."""
     ConversationCollection.objects.bulk_create(
         ConversationCollection(tenant=tenant, conversation=conversation, collection=c)
         for c in chosen
@@ -61,6 +64,7 @@ def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Col
 
 
 def model_checked(tenant: Tenant, model: str) -> str:
+    """Return the id of a model that can be asked; "" means the workspace's default. Raises Invalid."""
     models = selectors.model_list(tenant)
     if not model:
         return selectors.model_default(models)
@@ -74,6 +78,7 @@ def model_checked(tenant: Tenant, model: str) -> str:
 
 
 def text_checked(text: str) -> str:
+    """Return a question as it is stored, of 1 to ``MAX_TEXT`` characters. Raises Invalid."""
     text = text.replace("\x00", "").strip()
     if not text or len(text) > MAX_TEXT:
         message = f"Write a question of at most {MAX_TEXT:,} characters."
@@ -87,6 +92,7 @@ def draft_after(draft: str, text: str) -> str:
 
 
 def title_checked(title: str) -> str:
+    """Return a title in one line, of 200 characters at most; it may be empty. Raises Invalid."""
     title = " ".join(title.replace("\x00", "").split())
     if len(title) > 200:
         message = "A title has at most 200 characters."
@@ -95,6 +101,7 @@ def title_checked(title: str) -> str:
 
 
 def title_of(text: str) -> str:
+    """Return the title that a conversation has until it gets one: the first words of its question."""
     line = " ".join(text.split())
     if len(line) <= _TITLE:
         return line
