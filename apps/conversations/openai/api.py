@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -12,11 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.api import StreamingAPIView
-from apps.conversations.openai.follow import Followed, answer_wait, chunks_follow
+from apps.conversations.openai.follow import Followed, Outcome, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from budgets.ledger import EXCEEDED, BudgetExceeded
 from runs.stream import EVENT_STREAM
+from web.departures import has_left
 
 _TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}  # fmt: skip
 
@@ -30,6 +32,10 @@ class OpenAIView(StreamingAPIView):
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
+
+    def waited(self, followed: Followed) -> Outcome:
+        """Return what a run has to say once it has said it; a client that goes away before stops it."""
+        return async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
 
     def failed(self, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed."""
@@ -99,7 +105,7 @@ class ChatCompletionsView(OpenAIView):
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
             return self.stream(chunks_follow(followed, with_usage=with_usage))
-        outcome = async_to_sync(answer_wait)(followed)
+        outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.problem)
         return Response(outcome.answer.to_json())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -124,13 +125,30 @@ async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerat
     yield b"data: [DONE]\n\n"
 
 
-async def answer_wait(followed: Followed) -> Outcome:
-    """Wait until a run has ended or waits for its client; return what it says."""
-    run = followed.run
-    async with aclosing(events_follow(followed.tenant.pk, run.pk, followed.after)) as batches:
-        async for batch in batches:
-            if batch is not None and any(kind == PARKED for _, kind, _ in batch):
-                break
+async def answer_wait(followed: Followed, has_left: Callable[[], bool]) -> Outcome:
+    """Wait until a run has ended or waits for its client; return what it says.
+
+    Cancelled before that (the client went away), it stops the run.
+
+    Args:
+        has_left: says whether the client has gone already. One that went before there was anything to cancel is told
+            by nothing else.
+
+    Raises:
+        CancelledError: the client had gone.
+    """
+    run, is_over = followed.run, False
+    try:
+        if has_left():
+            raise asyncio.CancelledError
+        async with aclosing(events_follow(followed.tenant.pk, run.pk, followed.after)) as batches:
+            async for batch in batches:
+                if batch is not None and any(kind == PARKED for _, kind, _ in batch):
+                    break
+        is_over = True
+    finally:
+        if not is_over:
+            await sync_to_async(_stop)(followed)
     return await sync_to_async(outcome_read)(followed)
 
 

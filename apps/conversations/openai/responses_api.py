@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from asgiref.sync import async_to_sync
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -15,7 +14,6 @@ from apps.conversations.openai.api import OpenAIView
 from apps.conversations.openai.follow import (
     Followed,
     Outcome,
-    answer_wait,
     outcome_read,
     progress_follow,
 )
@@ -59,7 +57,7 @@ class ResponsesView(OpenAIView):
         writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
         if values["stream"]:
             return self.stream(_frames(followed, writer))
-        outcome = async_to_sync(answer_wait)(followed)
+        outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.problem)
         return Response(writer.whole(outcome))

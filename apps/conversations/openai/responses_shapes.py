@@ -1,4 +1,4 @@
-"""What a request to ``/responses`` may hold; fields of OpenAI's that change nothing here are taken and left alone."""
+"""What a request to ``/responses`` may hold; see ``shapes`` for the fields of OpenAI's that are not here."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from apps.conversations.openai.shapes import (
     MAX_MESSAGES,
     ExtensionShape,
     FunctionShape,
+    SettingsShape,
     choice_read,
     collections_read,
+    options_read,
+    refuse_given,
     schema_read,
     tools_check,
 )
@@ -27,6 +30,7 @@ from apps.conversations.openai.wire import messages_read
 _NOT_HERE = {
     "background": "Leave it out: an answer is streamed, or waited for.",
     "conversation": "Leave it out and send previous_response_id.",
+    "top_logprobs": "Leave it out: probabilities are not told.",
     "prompt": "Leave it out and send instructions.",
 }
 
@@ -60,7 +64,7 @@ class FunctionToolShape(FunctionShape):
     parameters = serializers.DictField(default=dict, allow_null=True)
 
 
-class ResponseShape(serializers.Serializer[Any]):
+class ResponseShape(SettingsShape):
     model = serializers.CharField(max_length=120)
     input = InputField()
     instructions = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=MAX_CHARS)  # fmt: skip
@@ -73,11 +77,9 @@ class ResponseShape(serializers.Serializer[Any]):
     )
     tools = FunctionToolShape(many=True, default=list, allow_null=True)
     tool_choice = serializers.JSONField(default=None, allow_null=True)
-    parallel_tool_calls = serializers.BooleanField(default=True, allow_null=True)
     text = serializers.DictField(default=None, allow_null=True)
     max_output_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
-    temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
-    top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
+    top_logprobs = serializers.JSONField(default=None, allow_null=True)
     reasoning = serializers.DictField(default=None, allow_null=True)
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=512, allow_blank=True),
@@ -90,9 +92,7 @@ class ResponseShape(serializers.Serializer[Any]):
     groundwork = ExtensionShape(default=None, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        for name, problem in _NOT_HERE.items():
-            if attrs[name]:
-                raise invalid(name, problem)
+        refuse_given(attrs, _NOT_HERE)
         if len(attrs["metadata"] or {}) > 16:
             raise invalid("metadata", "Send at most 16 keys.")
         return attrs
@@ -148,8 +148,7 @@ def response_request_read(
         collections=collections_read(values),
         schema=schema_read(_form(values["text"]), "text.format"),
         max_tokens=values["max_output_tokens"],
-        temperature=values["temperature"],
-        effort=str((values["reasoning"] or {}).get("effort") or ""),
+        options=options_read(values, effort=(values["reasoning"] or {}).get("effort")),
         response={"asked": _repeated(values), "developer": developer},
     )
 

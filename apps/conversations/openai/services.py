@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -41,7 +41,8 @@ class CompletionRequest:
         first_tool: the one of them that the answer begins with a call of, "" for any; ``tool_choice`` is then "required".
         collections: ids to search; None for all, () for none of them and no tool of ours.
         schema: JSON Schema of the answer, {} for any JSON object, None for text.
-        effort: how long to think, "" leaves it to the model or the assistant; models that have no such level ignore it.
+        options: settings of the model, over the assistant's own; see ``ModelRequest``. What a model does not have is left
+            out, but for ``stop``.
         response: what ``/responses`` keeps of its request, None for a chat completion.
     """
 
@@ -53,8 +54,7 @@ class CompletionRequest:
     collections: Sequence[int] | None = ()
     schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
-    temperature: float | None = None
-    effort: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
     response: Mapping[str, Any] | None = None
 
 
@@ -63,7 +63,8 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
 
     Raises:
         Denied: the actor may not, or is a key that acts for nobody.
-        Invalid: an assistant is asked to use a form of the client's, or in a mode of fixed steps the client's tools.
+        Invalid: an assistant is asked to use a form of the client's, or in a mode of fixed steps the client's tools or
+            ``stop``; or a model that has no ``stop`` to use it.
         DomainError: ``model_not_found``, with the status that OpenAI gives it.
         Missing, Conflict: there is no such assistant to ask; the calls were answered before.
     """
@@ -77,13 +78,8 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     if model.startswith(ASSISTANT) and model != WORKSPACE:
         version, model = assistant_answering(tenant, actor, model.removeprefix(ASSISTANT))
         _own_alone(request, version)
-    elif model == WORKSPACE:
-        model = selectors.model_default(selectors.model_list(tenant))
-    elif model not in {known.id for known in selectors.model_list(tenant)}:
-        raise DomainError(
-            "model_not_found", f"The model “{model}” is not available here; GET /v1/models lists those that are.", status=404,
-            data={"fields": {"model": ["Not available."]}},
-        )  # fmt: skip
+    if version is None or request.options.get("stop"):
+        model = _model_answering(tenant, model, has_stop=bool(request.options.get("stop")))
     facts = {
         "actor": actor_facts(actor),
         "path": CallPath.REST,
@@ -101,6 +97,24 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     return run
 
 
+def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
+    """Return the routing name of the model that a name stands for. Raises DomainError, Invalid."""
+    models = selectors.model_list(tenant)
+    wanted = selectors.model_default(models) if name == WORKSPACE else name
+    found = next((info for info in models if info.id == wanted), None)
+    if found is None:
+        raise DomainError(
+            "model_not_found", f"The model “{name}” is not available here; GET /v1/models lists those that are.", status=404,
+            data={"fields": {"model": ["Not available."]}},
+        )  # fmt: skip
+    if has_stop and not found.profile.stop_sequences:
+        raise Invalid(
+            "unsupported_parameter", f"{found.label} has no stop texts: leave “stop” out, or choose another model.",
+            data={"fields": {"stop": ["The model has none."]}},
+        )  # fmt: skip
+    return found.id
+
+
 def _facts(request: CompletionRequest) -> dict[str, Any]:
     """Return what the job needs of a request, as JSON values."""
     return {
@@ -113,8 +127,7 @@ def _facts(request: CompletionRequest) -> dict[str, Any]:
         "collections": None if request.collections is None else list(request.collections),
         "schema": None if request.schema is None else dict(request.schema),
         "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        "effort": request.effort,
+        "options": dict(request.options),
     }
 
 
@@ -122,13 +135,14 @@ def _own_alone(request: CompletionRequest, version: AssistantVersion) -> None:
     """Refuse what an assistant brings itself. Raises Invalid."""
     refusals = (
         (request.tools and version.mode != Mode.TOOLS, "tools", "works in steps of its own and takes no tools of yours"),
+        (request.options.get("stop") and version.mode != Mode.TOOLS, "stop", "works in steps that a stop text could cut"),
         (request.schema is not None, "response_format", "has a form of answer of its own"),
     )  # fmt: skip
-    for is_refused, field, why in refusals:
+    for is_refused, name, why in refusals:
         if is_refused:
             raise Invalid(
-                "assistant_has_its_own", f"This assistant {why}: leave “{field}” out, or name a model.",
-                data={"fields": {field: ["The assistant brings its own."]}},
+                "assistant_has_its_own", f"This assistant {why}: leave “{name}” out, or name a model.",
+                data={"fields": {name: ["The assistant brings its own."]}},
             )  # fmt: skip
 
 

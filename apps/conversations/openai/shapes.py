@@ -1,10 +1,12 @@
-"""What a chat completion request may hold; fields of OpenAI's that change nothing here are taken and left alone."""
+"""What a chat completion request may hold. Fields of OpenAI's that change nothing here are taken and left alone, but for
+those without which the answer would be another than the client takes it for: these are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.openai.services import ASSISTANT, CompletionRequest
@@ -15,8 +17,16 @@ from toolloop.mcp.schemas import SchemaRefused, schema_answer, schema_safe
 from toolloop.output import output_of
 from toolloop.tools.meta_tools import META_TOOLS
 
-MAX_MESSAGES, MAX_TOOLS, MAX_CHARS = 2_000, 128, 8_000_000
+MAX_MESSAGES, MAX_TOOLS, MAX_STOPS, MAX_CHARS = 2_000, 128, 4, 8_000_000
 _BIGINT = 2**63 - 1
+_NOT_HERE = {
+    "functions": "Send tools.",
+    "function_call": "Send tool_choice.",
+    "logprobs": "Leave it out: probabilities are not told.",
+    "logit_bias": "Leave it out.",
+    "audio": "Leave it out: answers are text.",
+    "web_search_options": "Leave it out; the tools of the workspace search where its grants allow it.",
+}
 
 
 class FunctionShape(serializers.Serializer[Any]):
@@ -39,7 +49,37 @@ class ExtensionShape(serializers.Serializer[Any]):
     )
 
 
-class ChatCompletionShape(serializers.Serializer[Any]):
+class SettingsShape(serializers.Serializer[Any]):
+    """Settings of the model that both APIs have."""
+
+    temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
+    top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
+    parallel_tool_calls = serializers.BooleanField(
+        default=True, allow_null=True, help_text="False: the model calls one tool at a time, where its provider can be told so."
+    )  # fmt: skip
+
+
+@extend_schema_field(
+    {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_STOPS}], "nullable": True}
+)  # fmt: skip
+class StopField(serializers.Field[Any, Any, Any, Any]):
+    """A text, or up to four."""
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        texts = [data] if isinstance(data, str) else data
+        is_right = isinstance(texts, list) and len(texts) <= MAX_STOPS
+        if not is_right or not all(isinstance(t, str) and 0 < len(t) <= 200 for t in texts):
+            raise serializers.ValidationError(
+                f"Send a text of 1 to 200 characters, or a list of up to {MAX_STOPS}."
+            )
+        found: list[str] = texts
+        return found
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class ChatCompletionShape(SettingsShape):
     model = serializers.CharField(max_length=120)
     messages = serializers.ListField(
         child=serializers.DictField(), min_length=1, max_length=MAX_MESSAGES
@@ -53,10 +93,22 @@ class ChatCompletionShape(serializers.Serializer[Any]):
     response_format = serializers.DictField(default=None, allow_null=True)
     max_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
     max_completion_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
-    temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
+    stop = StopField(default=None, allow_null=True)
+    seed = serializers.IntegerField(default=None, allow_null=True, min_value=-_BIGINT - 1, max_value=_BIGINT)  # fmt: skip
     reasoning_effort = serializers.CharField(default=None, allow_null=True, max_length=20)
     n = serializers.IntegerField(default=1, allow_null=True, min_value=1, max_value=1)
+    functions = serializers.JSONField(default=None, allow_null=True)
+    function_call = serializers.JSONField(default=None, allow_null=True)
+    logprobs = serializers.JSONField(default=None, allow_null=True)
+    logit_bias = serializers.JSONField(default=None, allow_null=True)
+    audio = serializers.JSONField(default=None, allow_null=True)
+    web_search_options = serializers.JSONField(default=None, allow_null=True)
     groundwork = ExtensionShape(default=None, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        is_searching = attrs["web_search_options"] is not None  # {} asks for a search as it is
+        refuse_given({**attrs, "web_search_options": is_searching}, _NOT_HERE)
+        return attrs
 
 
 class ChatCompletionOutput(serializers.Serializer[Any]):
@@ -91,9 +143,28 @@ def request_read(values: Mapping[str, Any]) -> CompletionRequest:
         collections=collections_read(values),
         schema=schema_read(values["response_format"], "response_format"),
         max_tokens=values["max_completion_tokens"] or values["max_tokens"],
-        temperature=values["temperature"],
-        effort=values["reasoning_effort"] or "",
+        options=options_read(
+            values, stop=values["stop"], seed=values["seed"], effort=values["reasoning_effort"]
+        ),
     )
+
+
+def refuse_given(values: Mapping[str, Any], why: Mapping[str, str]) -> None:
+    """Refuse fields that hold something: field -> what to do instead. Raises Invalid."""
+    for name, problem in why.items():
+        if values[name]:
+            raise _invalid(name, problem)
+
+
+def options_read(values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the settings of the model that are given: those of both APIs, and ``more``."""
+    given = {
+        "temperature": values["temperature"],
+        "top_p": values["top_p"],
+        "parallel_tool_calls": False if values["parallel_tool_calls"] is False else None,
+        **more,
+    }
+    return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 
 def tools_check(tools: list[dict[str, Any]], inside: str = "") -> list[dict[str, Any]]:

@@ -59,8 +59,6 @@ async def completion_work(ctx: JobContext, *, run_id: int) -> None:
     if prepared is None:
         return
     run, way, facts = prepared.run, prepared.answering, prepared.facts
-    given = {"temperature": facts["temperature"], "effort": facts.get("effort") or None}
-    options = {name: value for name, value in given.items() if value is not None}
     only = frozenset(prepared.collections)
     scope = own.Scope(prepared.tenant, None, run, ctx.in_db, prepared.guard, only)
     await answering_execute(
@@ -69,7 +67,7 @@ async def completion_work(ctx: JobContext, *, run_id: int) -> None:
         scope,
         prepared.collections,
         limits=replace(way.limits, max_output_tokens=facts["max_tokens"]),
-        options={**way.options, **options},
+        options={**way.options, **facts.get("options", {})},
         tool_choice=facts["tool_choice"],
         cache_key=f"groundwork-{run.tenant_id}-completion",
     )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
-from toolloop.providers.base import ResponseSchema
+from toolloop.providers.base import ModelRequest, ResponseSchema
 
 CONNECT_TIMEOUT_S: Final = 10.0
 
@@ -213,6 +213,21 @@ def json_body(body: dict[str, Any]) -> bytes:
 def schema_fields(wanted: ResponseSchema) -> dict[str, Any]:
     """Return a response schema as both wires of OpenAI write it."""
     return {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
+
+
+def options_sent(request: ModelRequest, **fields: str) -> dict[str, Any]:
+    """Return fields of a request's body for those of its options that are given.
+
+    Args:
+        fields: field of the body -> name of the option.
+    """
+    given = {field: request.options.get(name) for field, name in fields.items()}
+    return {field: value for field, value in given.items() if value is not None}
+
+
+def one_call_only(request: ModelRequest) -> bool:
+    """Tell whether a turn may make one call at most."""
+    return request.options.get("parallel_tool_calls") is False
 
 
 def mapping(value: object) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from toolloop.providers._common import (
     json_body,
     mapping,
     native_items,
+    one_call_only,
+    options_sent,
     require_key,
     timed_out,
     wire_id,
@@ -180,6 +182,8 @@ class AnthropicProvider:
             body["tools"] = tools
             choice = {"required": "any" if forced else "auto", "none": "none"}
             body["tool_choice"] = {"type": choice.get(request.tool_choice, "auto")}
+            if one_call_only(request) and request.tool_choice != "none":
+                body["tool_choice"]["disable_parallel_tool_use"] = True
         effort = request.options.get("effort")
         effort = effort if effort in profile.efforts else None
         # The API refuses thinking together with a forced call.
@@ -194,13 +198,12 @@ class AnthropicProvider:
             output["format"] = {"type": "json_schema", "schema": wanted.schema}
         if output:
             body["output_config"] = output
-        temperature = request.options.get("temperature")
-        if (
-            temperature is not None
-            and profile.allows_temperature(effort)
-            and "thinking" not in body
-        ):
-            body["temperature"] = temperature
+        if profile.allows_temperature(effort) and "thinking" not in body:
+            # One of the two: the API refuses both together.
+            calm = options_sent(request, temperature="temperature")
+            body |= calm or options_sent(request, top_p="top_p")
+        if profile.stop_sequences:
+            body |= options_sent(request, stop_sequences="stop")
         if request.cache_key and profile.prompt_cache == "marked":
             mark_cache(body)
         if request.user_key:

@@ -61,8 +61,9 @@ class ModelRequest:
         timeout_s: seconds this call may take in total.
         cache_key: stable key per tenant and conversation for prompt caching, "" for none.
         user_key: hashed identifier of the end user, "" for none.
-        options: settings that only some models know (temperature, effort); adapters send what the model's
-            profile allows and drop the rest.
+        options: settings that only some models know: ``temperature``, ``top_p``, ``seed``, ``stop`` (texts before which
+            the answer ends), ``effort``, ``parallel_tool_calls``. Adapters send what their provider and the model's
+            profile allow and drop the rest.
         response_schema: structured output, None for free text.
         server_tools: what the provider may run itself; an adapter refuses what its model does not have.
         profile: facts about the model that go before those its name stands for, None for these.

@@ -27,6 +27,8 @@ from toolloop.providers._common import (
     is_strict_schema,
     native_items,
     objects,
+    one_call_only,
+    options_sent,
     schema_fields,
     string,
     timed_out,
@@ -156,16 +158,18 @@ class CompatibleProvider:
         if specs:
             body["tools"] = [self._tool(spec) for spec in specs]
             body["tool_choice"] = request.tool_choice
-            if self._parallel:
-                body["parallel_tool_calls"] = True
+            if self._parallel or one_call_only(request):
+                body["parallel_tool_calls"] = not one_call_only(request)
         if request.max_output_tokens is not None:
             body[self._max_tokens_field or profile.max_tokens_field] = request.max_output_tokens
         if request.response_schema is not None:
             form = schema_fields(request.response_schema)
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        temperature = request.options.get("temperature")
-        if temperature is not None and profile.allows_temperature(None):
-            body["temperature"] = temperature
+        if profile.allows_temperature(None):
+            body |= options_sent(request, temperature="temperature", top_p="top_p")
+        if profile.stop_sequences:
+            body |= options_sent(request, stop="stop")
+        body |= options_sent(request, seed="seed")
         effort = request.options.get("effort")
         if self._effort and effort in profile.efforts:
             body["reasoning_effort"] = effort

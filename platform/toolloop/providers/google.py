@@ -33,6 +33,7 @@ from toolloop.providers._common import (
     json_body,
     mapping,
     native_items,
+    options_sent,
     require_key,
     string,
     timed_out,
@@ -198,10 +199,12 @@ class GoogleProvider:
         if served:
             body["tools"] = [*body.get("tools", ()), *served]
         config: dict[str, Any] = {}
-        temperature = request.options.get("temperature")
         effort = request.options.get("effort")
-        if temperature is not None and profile.allows_temperature(None):
-            config["temperature"] = temperature
+        if profile.allows_temperature(None):
+            config |= options_sent(request, temperature="temperature", topP="top_p")
+        if profile.stop_sequences:
+            config |= options_sent(request, stopSequences="stop")
+        config |= options_sent(request, seed="seed")
         if request.max_output_tokens is not None:
             cap = profile.max_output_tokens or request.max_output_tokens
             config["maxOutputTokens"] = min(request.max_output_tokens, cap)

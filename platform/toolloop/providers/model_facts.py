@@ -77,6 +77,7 @@ _ANTHROPIC_DEFAULT: Final = Profile(
     structured_output="never",
     image_input=True,
     pdf_input=True,
+    stop_sequences=True,
     prompt_cache="marked",
 )
 # strict_tools stays off although these models have it: one request takes 20 strict tools, 24 optional and 16 union
@@ -91,6 +92,7 @@ _CLAUDE_4_5: Final = Profile(
     pdf_input=True,
     web_search=True,
     deferred_tools=True,
+    stop_sequences=True,
     prompt_cache="marked",
 )
 _CLAUDE_4_6: Final = replace(
@@ -100,7 +102,11 @@ _CLAUDE_5: Final = replace(_CLAUDE_4_6, context_window=1_000_000, max_output_tok
 _CLAUDE_5_5: Final = replace(_CLAUDE_5, forced_tool_choice=False)
 
 _GOOGLE_DEFAULT: Final = Profile(
-    structured_output="without_tools", image_input=True, pdf_input=True, prompt_cache="automatic"
+    structured_output="without_tools",
+    image_input=True,
+    pdf_input=True,
+    stop_sequences=True,
+    prompt_cache="automatic",
 )
 _GEMINI_2_5: Final = Profile(
     1_048_576,
@@ -113,6 +119,7 @@ _GEMINI_2_5: Final = Profile(
     pdf_input=True,
     web_search=True,
     file_search=True,
+    stop_sequences=True,
     prompt_cache="automatic",
 )
 _GEMINI_3: Final = replace(_GEMINI_2_5, thinking="level", structured_output="always")
@@ -124,7 +131,9 @@ _GROK_4: Final = replace(
 _GROK_REASONING: Final = replace(_GROK_4, efforts=("low", "medium", "high"), thinking="effort")
 
 # Local servers know neither strict schemas nor reasoning efforts for sure; endpoint settings switch them on.
-_COMPATIBLE_DEFAULT: Final = Profile(temperature="always", efforts=_ALL_EFFORTS)
+_COMPATIBLE_DEFAULT: Final = Profile(
+    temperature="always", efforts=_ALL_EFFORTS, stop_sequences=True
+)
 
 
 def _claude_prices(input_price: float, output_price: float, read: float) -> tuple[Prices, ...]:

@@ -21,6 +21,8 @@ from toolloop.providers._common import (
     mapping,
     native_items,
     objects,
+    one_call_only,
+    options_sent,
     require_key,
     schema_fields,
     string,
@@ -140,7 +142,7 @@ class OpenAIProvider:
             body["tools"] = tools
             body["tool_choice"] = _tool_choice(request, profile)
             if profile.parallel_tool_calls:
-                body["parallel_tool_calls"] = True
+                body["parallel_tool_calls"] = not one_call_only(request)
         if request.response_schema is not None:
             form = {"type": "json_schema", **schema_fields(request.response_schema)}
             body["text"] = {"format": form}
@@ -164,9 +166,8 @@ class OpenAIProvider:
             reasoning["summary"] = "auto"
         if reasoning:
             body["reasoning"] = reasoning
-        temperature = request.options.get("temperature")
-        if temperature is not None and profile.allows_temperature(reasoning.get("effort")):
-            body["temperature"] = temperature
+        if profile.allows_temperature(reasoning.get("effort")):
+            body |= options_sent(request, temperature="temperature", top_p="top_p")
         return body
 
     def _tools(self, request: ModelRequest, profile: Profile) -> list[dict[str, Any]]:

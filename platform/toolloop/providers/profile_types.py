@@ -60,6 +60,7 @@ class Profile:
         image_input, pdf_input: content of that kind may stand in user messages.
         web_search, file_search: the provider runs such a search itself when it is asked for.
         deferred_tools: schemas may be marked to be loaded when the provider's own tool search finds them.
+        stop_sequences: texts can be named before which an answer ends.
         prompt_cache: ``automatic`` where the provider caches prefixes by itself, ``marked`` where the request must say
             what to cache.
         deprecated_on: ISO date on which the provider has announced to end the model, "" when it has announced none.
@@ -85,6 +86,7 @@ class Profile:
     web_search: bool = False
     file_search: bool = False
     deferred_tools: bool = False
+    stop_sequences: bool = False
     prompt_cache: Literal["automatic", "marked", "none"] = "none"
     deprecated_on: str = ""
     replaced_by: str = ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -59,9 +61,12 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     ends_are_told_as_they_were(site)
     events_are_told_to_who_wants_them(site)
     structured_answer_fits_its_schema(site)
+    settings_reach_the_model(site)
     errors_are_errors(site)
     no_money_is_said_once(site)
     client_that_goes_away_stops_the_run(site)
+    client_that_waits_no_longer_stops_the_run(site)
+    client_that_never_waited_spends_nothing(site)
     stranger_learns_nothing(site)
 
 
@@ -376,6 +381,34 @@ def structured_answer_fits_its_schema(site: Site) -> None:
         assert whole.choices[0].message.parsed == Duty(percent=4)
 
 
+def settings_reach_the_model(site: Site) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def told(body: dict[str, Any]) -> str:
+        bodies.append(body)
+        return "Yes."
+
+    site.fake.replies["fake-scripted"] = told
+    given: dict[str, Any] = {"temperature": 0.5, "top_p": 0.5, "parallel_tool_calls": False}
+    more: dict[str, Any] = {"seed": 7, "stop": ["END", "."]}
+    site.client.chat.completions.create(
+        model=SCRIPTED, messages=ASK, tools=[WEATHER], max_completion_tokens=50, **given, **more
+    )
+    tools: list[Any] = [{**WEATHER["function"], "type": "function", "strict": False}]
+    site.client.responses.create(
+        model=SCRIPTED, input="Is it?", tools=tools, max_output_tokens=50, **given
+    )
+    sent = [{name: body.get(name) for name in (*given, *more, "max_tokens")} for body in bodies]
+    assert sent == [{**given, **more, "max_tokens": 50}, {**given, "seed": None, "stop": None, "max_tokens": 50}]  # fmt: skip
+    create = site.client.chat.completions.create
+    for model in ("extractive", "assistant/planner"):
+        with pytest.raises(openai.BadRequestError, match="stop") as refused:
+            create(model=model, messages=ASK, stop="END")
+        assert refused.value.param == "stop"
+    with pytest.raises(openai.BadRequestError, match="logprobs"):
+        create(model=PLAIN, messages=ASK, logprobs=True)
+
+
 def errors_are_errors(site: Site) -> None:
     with pytest.raises(openai.NotFoundError) as unknown:
         site.client.chat.completions.create(model="gpt-none", messages=ASK)
@@ -420,6 +453,43 @@ def client_that_goes_away_stops_the_run(site: Site) -> None:
         if chunk.choices and chunk.choices[0].delta.content:
             break
     stream.close()
+    last_run_is_stopped(site)
+
+
+def client_that_waits_no_longer_stops_the_run(site: Site) -> None:
+    """Unstreamed requests of both kinds: their clients leave while the model speaks."""
+    impatient = site.client.with_options(timeout=httpx2.Timeout(30, read=2))
+    asks: list[Callable[[], Any]] = [
+        lambda: impatient.chat.completions.create(model=SLOW, messages=ASK),
+        lambda: impatient.responses.create(model=SLOW, input="Why?"),
+    ]
+    for ask in asks:
+        with pytest.raises(openai.APITimeoutError):
+            ask()
+        last_run_is_stopped(site)
+
+
+def client_that_never_waited_spends_nothing(site: Site) -> None:
+    """Clients that leave with the last byte of their request, before there is anything to cancel."""
+    body = json.dumps({"model": SLOW, "messages": ASK}).encode()
+    address = urlsplit(site.url)
+    for _ in range(5):
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(
+                f"POST /api/v1/chat/completions HTTP/1.1\r\nHost: {address.netloc}\r\n"
+                f"Authorization: Bearer {site.key}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n".encode()
+                + body
+            )
+    # What comes after them on the same server is answered, and nothing of theirs goes on.
+    assert site.client.models.list().data
+    with tenant_scope(site.cast.tenant.pk):
+        active = Run.objects.filter(status__in=[RunStatus.QUEUED, RunStatus.RUNNING])
+        wait_for(lambda: not active.exists(), 10, "the stops")
+        assert not Run.objects.filter(model=SLOW, status=RunStatus.COMPLETED).exists()
+
+
+def last_run_is_stopped(site: Site) -> None:
     with tenant_scope(site.cast.tenant.pk):
         run = Run.objects.order_by("pk").last()
         assert run is not None

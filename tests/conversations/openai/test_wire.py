@@ -193,8 +193,14 @@ def test_what_a_client_leaves_out_or_sends_as_null_is_taken():
     asked = read(tools=[bare], tool_choice=None, stream=None, groundwork=None, reasoning_effort="low")  # fmt: skip
     (told,) = asked.tools
     assert told == {"name": "look_up", "description": "look up", "parameters": {"type": "object"}}
-    assert (asked.effort, asked.tool_choice) == ("low", "auto")
+    assert (asked.options, asked.tool_choice) == ({"effort": "low"}, "auto")
     assert list(read(tools=None).tools) == []
+
+
+def test_settings_are_those_that_were_given():
+    assert read(parallel_tool_calls=True, stop=None, seed=None).options == {}
+    given = {"temperature": 0.0, "top_p": 0.5, "seed": 7, "parallel_tool_calls": False}
+    assert read(**given, stop="END").options == {**given, "stop": ["END"]}
 
 
 def test_clients_schemas_cannot_hold_up_the_thread_that_checks_values():
@@ -227,6 +233,9 @@ def test_collections_are_the_workspaces_own_models_only_unless_named():
         {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"type": "string"}}}]},
         {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"properties": 5}}}]},
         {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"$ref": "http://169.254.169.254/"}}}]},
+        {"logprobs": True},
+        {"functions": [{"name": "a"}]},
+        {"web_search_options": {}},
         {"groundwork": {"collections": [True]}},
         {"groundwork": {"collections": "some"}},
         {"response_format": {"type": "yaml"}},
@@ -235,7 +244,7 @@ def test_collections_are_the_workspaces_own_models_only_unless_named():
     ],
     ids=[
         "twice", "missing", "choice", "no tool", "not allowed", "odd allowed", "ours", "no object", "no schema", "elsewhere",
-        "bool", "word", "format", "wrapper", "schema",
+        "logprobs", "functions", "search", "bool", "word", "format", "wrapper", "schema",
     ],
 )  # fmt: skip
 def test_body_that_cannot_be_used_is_refused(body):

@@ -319,6 +319,35 @@ async def test_unknown_model_gets_no_risky_parameter(wire: Wire) -> None:
     assert ("temperature" in sent) is (wire is COMPATIBLE)
 
 
+@pytest.mark.parametrize(
+    ("wire", "model", "expected"),
+    [
+        (OPENAI, "gpt-4.1", {"top_p": 0.5, "parallel_tool_calls": False}),
+        (XAI, "grok-4", {"parallel_tool_calls": False}),
+        (ANTHROPIC, "claude-haiku-4-5", {"top_p": 0.5, "stop_sequences": ["END"], "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+        (GOOGLE, "gemini-2.5-flash", {"generationConfig": {"topP": 0.5, "stopSequences": ["END"], "seed": 7}}),
+        (COMPATIBLE, "m", {"top_p": 0.5, "stop": ["END"], "seed": 7, "parallel_tool_calls": False}),
+    ],
+    ids=["openai", "xai", "anthropic", "google", "compatible"],
+)  # fmt: skip
+async def test_settings_go_by_the_names_of_the_provider_that_has_them(
+    wire: Wire, model: str, expected: dict[str, Any]
+) -> None:
+    recorder = Recorder(wire.encode(Script(text=["x"])))
+    options = {"top_p": 0.5, "stop": ["END"], "seed": 7, "parallel_tool_calls": False}
+    await play(wire.provider(recorder), wire.request(model=model, options=options))
+    body = recorder.body
+    config = {k: v for k, v in body.get("generationConfig", {}).items() if k != "thinkingConfig"}
+    body = {**body, "generationConfig": config}
+    assert {name: body[name] for name in expected} == expected
+    names = {"top_p", "stop", "stop_sequences", "seed", "parallel_tool_calls"}
+    assert names & set(body) == names & set(expected)
+    temperate = Recorder(wire.encode(Script(text=["x"])))
+    both = wire.request(model=model, options={"temperature": 0.2, "top_p": 0.5})
+    await play(wire.provider(temperate), both)
+    assert ("top_p" in temperate.body) is ("top_p" in expected and wire is not ANTHROPIC)
+
+
 @every_wire
 async def test_schema_is_sent_unaltered(wire: Wire) -> None:
     recorder = Recorder(wire.encode(Script(text=["x"])))

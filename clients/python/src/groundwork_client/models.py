@@ -431,6 +431,11 @@ ChatCompletionObjectEnum: TypeAlias = "Literal['chat.completion']"
 
 @final
 class ChatCompletionShapeRequest(TypedDict):
+    """Settings of the model that both APIs have."""
+    temperature: NotRequired[float | None]
+    top_p: NotRequired[float | None]
+    parallel_tool_calls: NotRequired[bool | None]
+    """False: the model calls one tool at a time, where its provider can be told so."""
     model: str
     messages: list[dict[str, Any]]
     stream: NotRequired[bool | None]
@@ -441,9 +446,16 @@ class ChatCompletionShapeRequest(TypedDict):
     response_format: NotRequired[dict[str, Any] | None]
     max_tokens: NotRequired[int | None]
     max_completion_tokens: NotRequired[int | None]
-    temperature: NotRequired[float | None]
+    stop: NotRequired[str | list[str] | None]
+    seed: NotRequired[int | None]
     reasoning_effort: NotRequired[str | None]
     n: NotRequired[int | None]
+    functions: NotRequired[Any]
+    function_call: NotRequired[Any]
+    logprobs: NotRequired[Any]
+    logit_bias: NotRequired[Any]
+    audio: NotRequired[Any]
+    web_search_options: NotRequired[Any]
     groundwork: NotRequired[ExtensionShapeRequest | None]
 
 
@@ -2982,6 +2994,11 @@ class Response(TypedDict):
 
 @final
 class ResponseShapeRequest(TypedDict):
+    """Settings of the model that both APIs have."""
+    temperature: NotRequired[float | None]
+    top_p: NotRequired[float | None]
+    parallel_tool_calls: NotRequired[bool | None]
+    """False: the model calls one tool at a time, where its provider can be told so."""
     model: str
     input: str | list[dict[str, Any]]
     instructions: NotRequired[str | None]
@@ -2992,11 +3009,9 @@ class ResponseShapeRequest(TypedDict):
     """False: no later request can name this response. The run is kept as every run is."""
     tools: NotRequired[list[FunctionToolShapeRequest] | None]
     tool_choice: NotRequired[Any]
-    parallel_tool_calls: NotRequired[bool | None]
     text: NotRequired[dict[str, Any] | None]
     max_output_tokens: NotRequired[int | None]
-    temperature: NotRequired[float | None]
-    top_p: NotRequired[float | None]
+    top_logprobs: NotRequired[Any]
     reasoning: NotRequired[dict[str, Any] | None]
     metadata: NotRequired[dict[str, str] | None]
     background: NotRequired[Any]
