@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from playwright.sync_api import Error, Page
 
-from tests.browser.conftest import sign_in
+from tests.browser.conftest import sign_in_by_form
 from tests.browser.test_accessibility import NARROW, WIDE, examine
 from tests.permissions.rows import PERSONAL, PORTAL
 from tests.permissions.test_matrix import url_arguments
@@ -43,7 +43,7 @@ def test_every_page_of_the_matrix_passes_axe_and_fits_the_window(
     problems: list[str] = []
     side = Side()
     page = new_page(bypass_csp=True)
-    sign_in(page, side.user("owner").email)
+    sign_in_by_form(page, side.user("owner").email)
     each = [LOOKS] if EVERY_LOOK else [{name: look} for name, look in LOOKS.items()]
     looks = cycle(each)
     seen = set() if EVERY_LOOK else set(LOOKED_AT)

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tenancy.models import Role
-from tests.browser.conftest import sign_in
+from tests.browser.conftest import sign_in, sign_in_by_form
 from tests.browser.portal import Portal
 from tests.cast import Cast
 from tests.factories import make_collection, make_member
 
 
-def test_chat_opens_when_a_member_signs_in(portal: Portal) -> None:
-    assert portal.page.url.endswith(f"/t/{portal.slug}/chat/")
-    expect(portal.page.get_by_role("heading", name="Add documents, then ask")).to_be_visible()
+def test_chat_opens_when_a_member_signs_in(new_page: Callable[..., Page], cast: Cast) -> None:
+    page = new_page()
+    sign_in_by_form(page, cast.user("member").email)
+    assert page.url.endswith(f"/t/{cast.tenant.slug}/chat/")
+    expect(page.get_by_role("heading", name="Add documents, then ask")).to_be_visible()
 
 
 def test_reason_is_shown_when_the_password_is_wrong(

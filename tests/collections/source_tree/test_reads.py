@@ -120,6 +120,7 @@ def test_search_finds_text_names_and_patterns_in_pages(
             search_files(**reading, query=bad, kind="regex")
 
 
+@pytest.mark.clock
 def test_search_ends_in_time_when_the_pattern_explodes(
     write: Write, reading: dict[str, Any]
 ) -> None:

@@ -47,6 +47,7 @@ def test_an_event_is_refused_when_it_is_not_utf_8() -> None:
         EventDecoder().feed(b"data: \xff\n\n")
 
 
+@pytest.mark.clock
 async def test_a_long_line_is_read_in_linear_time_when_it_comes_in_many_pieces() -> None:
     decoder, piece = EventDecoder(), b"x" * 1000
     decoder.feed(b"data: ")
