@@ -211,7 +211,21 @@ class SplitAssignView(_Base):
             into=values["into"],
             only=selectors.RowFilter(**values.get("only", {})),
             row_pks=values.get("rows", ()),
+            is_trial=values["is_trial"],
         )
+        return Response(CheckOutput(row).data, status=status.HTTP_202_ACCEPTED)
+
+
+class SplitUndoView(_Base):
+    """A division of rows into splits that is taken back."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_checks_undo", tags=["datasets"], request=None, responses={202: CheckOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Take rows back to the splits from which a division has moved them; those that were moved since stay."""
+        check = work_get(actor=self.actor, model=DatasetCheck, pk=pk)
+        row = services.split_undo(tenant=self.tenant, actor=self.actor, check=check)
         return Response(CheckOutput(row).data, status=status.HTTP_202_ACCEPTED)
 
 

@@ -1,31 +1,19 @@
-"""Look over the rows of a dataset: duplicates, contamination, secrets, splits, coverage. ``curation_jobs`` runs it."""
+"""Look over the rows of a dataset: duplicates, contamination, secrets, coverage. ``curation_jobs`` runs it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
-from django.db import transaction
-from django.utils import timezone
-
 from apps.collections.embedding import default_setting, embedder_for, space_for
 from apps.conversations.assistant_selectors import assistant_list
-from apps.datasets.columns import record_columns, record_of
+from apps.datasets.columns import record_of
 from apps.datasets.coverage import coverage_of
 from apps.datasets.curation import contamination, duplicates, scan
-from apps.datasets.curation.splits import (
-    SplitItem,
-    divide,
-    document_key,
-    gathered,
-    leaks,
-    split_item,
-)
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Work
 from apps.datasets.record import Record, Split
-from apps.datasets.selectors import RowFilter, row_list
 from tenancy.actors import system_actor
 
 LISTED = 200
@@ -96,7 +84,7 @@ def embedding(ctx: WorkContext, work: Work) -> contamination.Embed:
 
 
 def _duplicates(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    rows = [_question(record) for record in _records(ctx, check)]
+    rows = [_question(record) for record in records_read(ctx, check)]
     found = [*duplicates.exact(rows), *duplicates.near(rows), *duplicates.same_passage(rows)]
     notes: list[str] = []
     if check.options.get("with_meaning"):
@@ -122,7 +110,7 @@ def _question(record: Record) -> Record:
 
 def _contamination(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     embed = embedding(ctx, check) if check.options.get("with_meaning") else None
-    found = list(overlaps(check.dataset, lambda: _records(ctx, check), embed))
+    found = list(overlaps(check.dataset, lambda: records_read(ctx, check), embed))
     found.sort(key=lambda hit: (not hit.is_contamination, -hit.words, -hit.similarity))
     return {
         "counts": {
@@ -137,7 +125,7 @@ def _secrets(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     listed: list[dict[str, Any]] = []
     total = 0
-    for record in _records(ctx, check):
+    for record in records_read(ctx, check):
         total += 1
         for hit in scan.scan(record):
             counts[hit.kind] += 1
@@ -146,107 +134,9 @@ def _secrets(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     return {"rows": total, "counts": dict(counts), "findings": listed}
 
 
-def _splits(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
-    """Divide all rows anew, or put chosen ones into a split with those that share a document with them."""
-    items: list[SplitItem] = []
-    before: dict[str, str] = {}
-    names: dict[str, str] = {}
-    for record in _records(ctx, check):
-        items.append(split_item(record))
-        before[record.id] = str(record.split)
-        names.update((document_key(source), source.document) for source in record.sources)
-    options = check.options
-    more: dict[str, Any] = {}
-    if "into" in options:
-        chosen = _chosen(check) & set(before)
-        together = gathered(items, chosen)
-        wanted = {item.id: str(options["into"]) for item in together}
-        along = [i for i in together if i.id not in chosen and before[i.id] != options["into"]]
-        more = {
-            "chosen": len(chosen),
-            "along": len(along),
-            "rows_along": _along(along[:LISTED], together, chosen, before, names),
-        }
-    else:
-        wanted = divide(items, options["shares"], int(options["seed"]))
-    moved, left = _moved(ctx, check, wanted)
-    after = before | {name: split for name, split in wanted.items() if name not in left}
-    return {
-        "rows": len(items),
-        "counts": dict(Counter(after.values())),
-        "moved": moved,
-        "left": len(left),
-        "documents": len(names),
-        "leaks": len(leaks((after[item.id], item.documents) for item in items)),
-        **more,
-    }
-
-
-def _chosen(check: DatasetCheck) -> set[str]:
-    if "rows" in check.options:
-        return {str(pk) for pk in check.options["rows"]}
-    actor = system_actor(check.tenant_id, check.created_by_id)
-    rows = row_list(actor=actor, dataset=check.dataset, only=RowFilter(**check.options["only"]))
-    return {str(pk) for pk in rows.values_list("pk", flat=True).iterator()}
-
-
-def _along(
-    along: Sequence[SplitItem],
-    together: Sequence[SplitItem],
-    chosen: Set[str],
-    before: Mapping[str, str],
-    names: Mapping[str, str],
-) -> list[dict[str, str]]:
-    """Return the rows that came along, where they were, and a document that they share; first with a chosen row."""
-    direct = {name for item in together if item.id in chosen for name in item.documents}
-    return [
-        {
-            "row": item.id,
-            "before": before[item.id],
-            "document": names[min(item.documents, key=lambda name: (name not in direct, name))],
-        }
-        for item in along
-    ]
-
-
-def _moved(ctx: WorkContext, check: DatasetCheck, wanted: Mapping[str, str]) -> tuple[int, set[str]]:  # fmt: skip
-    """Write the splits; returns how many rows have moved, and which stay: the same content is in that split already."""
-    moved, left = 0, set()
-    ids = [int(name) for name in wanted]
-    for start in range(0, len(ids), BATCH):
-        ctx.check()
-        with transaction.atomic():
-            ctx.hold()
-            batch = DatasetRow.objects.select_for_update().filter(
-                dataset=check.dataset, pk__in=ids[start : start + BATCH]
-            )
-            changed = [row for row in batch if row.split != wanted[str(row.pk)]]
-            new = {
-                row.pk: replace(record_of(row), split=Split(wanted[str(row.pk)])) for row in changed
-            }
-            taken = set(
-                DatasetRow.objects.filter(
-                    dataset=check.dataset, content_hash__in=[r.content_hash for r in new.values()]
-                ).values_list("content_hash", flat=True)
-            )
-            ready = []
-            for row in changed:
-                columns = record_columns(new[row.pk])
-                if columns["content_hash"] in taken:
-                    left.add(str(row.pk))
-                    continue
-                taken.add(columns["content_hash"])
-                row.split, row.content_hash = columns["split"], columns["content_hash"]
-                row.updated_at = timezone.now()
-                ready.append(row)
-            DatasetRow.objects.bulk_update(ready, ["split", "content_hash", "updated_at"])
-            moved += len(ready)
-    return moved, left
-
-
 def _coverage(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     actor = system_actor(check.tenant_id, check.created_by_id)
-    records = _records(ctx, check)
+    records = records_read(ctx, check)
     return coverage_of(actor=actor, dataset=check.dataset, records=records).to_json()
 
 
@@ -254,12 +144,12 @@ CHECKS = {
     DatasetCheck.Kind.DUPLICATES: _duplicates,
     DatasetCheck.Kind.CONTAMINATION: _contamination,
     DatasetCheck.Kind.SECRETS: _secrets,
-    DatasetCheck.Kind.SPLITS: _splits,
     DatasetCheck.Kind.COVERAGE: _coverage,
 }
 
 
-def _records(ctx: WorkContext, check: DatasetCheck) -> Iterator[Record]:
+def records_read(ctx: WorkContext, check: DatasetCheck) -> Iterator[Record]:
+    """Yield the rows of a check's dataset, rejected ones left out, as long as the job may go on."""
     for number, record in enumerate(_rows_of(check.dataset)):
         if number % BATCH == 0:
             ctx.check()

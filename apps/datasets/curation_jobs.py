@@ -32,6 +32,7 @@ from apps.datasets.models import (
 from apps.datasets.record import Record
 from apps.datasets.selectors import version_rows
 from apps.datasets.services.rows import NewRow, rows_insert
+from apps.datasets.splitting import splits_run
 from basics.storable import json_storable
 from jobs.context import JobCancelled
 from jobs.notify import notify
@@ -209,9 +210,12 @@ def import_run(ctx: WorkContext, pk: int) -> None:
 
 
 def check_run(ctx: WorkContext, pk: int) -> None:
-    """Look over a dataset's rows, rejected ones left out."""
+    """Look over a dataset's rows, rejected ones left out, or divide them into splits."""
     row = _claim(ctx, DatasetCheck, pk, "dataset", "tenant")
-    result = CHECKS[DatasetCheck.Kind(row.kind)](ctx, row)
+    run = (
+        splits_run if row.kind == DatasetCheck.Kind.SPLITS else CHECKS[DatasetCheck.Kind(row.kind)]
+    )
+    result = run(ctx, row)
     _end(ctx, row, WorkStatus.COMPLETED, result=result)
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.datasets.models import (
+    WORK_ACTIVE,
     Dataset,
     DatasetCheck,
     DatasetExport,
@@ -105,6 +106,13 @@ def checks_latest(*, actor: Actor, dataset: Dataset) -> dict[str, DatasetCheck]:
     """Return the newest check of each kind."""
     rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
     return {row.kind: row for row in rows.order_by("kind", "-pk").distinct("kind")}
+
+
+def division_latest(*, actor: Actor, dataset: Dataset) -> DatasetCheck | None:
+    """Return the newest division into splits that is no trial and has ended, None without one."""
+    rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
+    done = rows.filter(kind=DatasetCheck.Kind.SPLITS).exclude(status__in=WORK_ACTIVE)
+    return done.exclude(options__contains={"is_trial": True}).first()
 
 
 def coverage_latest(*, actor: Actor, dataset: Dataset) -> DatasetCheck | None:

@@ -132,6 +132,11 @@ class CheckInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False, max_length=100, help_text="For contamination: ids of other datasets, such as public sets, that a model may have been trained on. "
         "Exports look at them from then on; left out: those named before.",
     )  # fmt: skip
+    is_trial = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="For splits: say what would move, and move nothing.",
+    )
 
     class Meta:
         ref_name = "DatasetCheckStart"
@@ -163,6 +168,9 @@ class SplitAssignInput(serializers.Serializer[Any]):
         required=False,
         max_length=MAX_CHOSEN,
         help_text="Or their ids.",
+    )
+    is_trial = serializers.BooleanField(
+        required=False, default=False, help_text="Say what would move, and move nothing."
     )
 
     class Meta:

@@ -219,7 +219,7 @@ def errors_response(row: DatasetImport) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @allowed("dataset.write")
 def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show the newest check of each kind, and start one; ``datasets:checks-stream`` keeps them fresh."""
+    """Show the newest check of each kind, and start one, divisions as a trial; ``datasets:checks-stream`` keeps them fresh."""
     kind = request.POST.get("kind", "")
     is_division = kind == DatasetCheck.Kind.SPLITS
     form = SplitsForm(request.POST if is_division else None)
@@ -232,6 +232,7 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
                 kind=kind,
                 shares=form.shares() if is_division else None,
                 seed=form.cleaned_data["seed"] if is_division else 0,
+                is_trial=is_division,
                 with_meaning=bool(request.POST.get("with_meaning")),
                 against=numbers(request.POST.getlist("against")),
             )
@@ -242,7 +243,7 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
                 _tell(request, error)
                 return redirect("datasets:checks", tenant_slug, pk)
         else:
-            return redirect("datasets:checks", tenant_slug, pk)
+            return _to_splits(tenant_slug, pk) if is_division else redirect("datasets:checks", tenant_slug, pk)  # fmt: skip
     context = checks_context(actor=request.actor, pk=pk, form=form)
     status = 422 if request.method == "POST" else 200
     return render(request, "datasets/checks.html", context, status=status)
@@ -272,7 +273,7 @@ def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
 @require_POST
 @allowed("dataset.write")
 def rows_split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Put the rows of a filtered list into a split, and show what had to move along."""
+    """Show what would move if the rows of a filtered list went into a split."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     only = RowFilter.read(request.POST)
     try:
@@ -282,10 +283,29 @@ def rows_split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
             dataset=dataset,
             into=request.POST.get("into", ""),
             only=only,
+            is_trial=True,
         )
     except DomainError as error:
         _tell(request, error)
         return redirect(f"{reverse('datasets:detail', args=[tenant_slug, pk])}?{urlencode(only.asked_for)}")  # fmt: skip
+    return _to_splits(tenant_slug, pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def split_move(request: TenantRequest, tenant_slug: str, pk: int, check_pk: int, move: str) -> HttpResponse:  # fmt: skip
+    """Do what the trial of a division has shown, or take a division back."""
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    check = curation_selectors.work_get(actor=request.actor, model=DatasetCheck, pk=check_pk, dataset=dataset)  # fmt: skip
+    act = services.split_apply if move == "apply" else services.split_undo
+    try:
+        act(tenant=request.tenant, actor=request.actor, check=check)
+    except DomainError as error:
+        _tell(request, error)
+    return _to_splits(tenant_slug, pk)
+
+
+def _to_splits(tenant_slug: str, pk: int) -> HttpResponse:
     return redirect(f"{reverse('datasets:checks', args=[tenant_slug, pk])}#check-splits")
 
 

@@ -42,6 +42,11 @@ def dataset_file_path(key: str) -> Path:
     return path
 
 
+def dataset_file_is_there(key: str) -> bool:
+    """Tell whether a file is kept."""
+    return Path(default_storage.path(key)).is_file()
+
+
 def dataset_file_remove(key: str) -> None:
     """Delete a file, if it is there."""
     if key:

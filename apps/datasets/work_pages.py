@@ -11,6 +11,7 @@ from apps.datasets.findings import findings_of
 from apps.datasets.formats import FORMATS
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.services import SETTLEMENTS
+from apps.datasets.splitting import is_kept
 from tenancy.actors import Actor
 
 _ACTS: dict[str, list[tuple[str, str]]] = {
@@ -58,9 +59,12 @@ def checks_context(*, actor: Actor, pk: int, form: SplitsForm | None = None) -> 
     context = section_context(actor=actor, pk=pk, tab="checks")
     dataset = context["dataset"]
     found = curation_selectors.checks_latest(actor=actor, dataset=dataset)
+    division = found.get(DatasetCheck.Kind.SPLITS.value)
+    if division is not None and (division.is_active or division.options.get("is_trial")):
+        division = curation_selectors.division_latest(actor=actor, dataset=dataset)
     return {
         **context,
-        "form": form or SplitsForm(),
+        "form": form or SplitsForm(initial=_as_asked(found.get(DatasetCheck.Kind.SPLITS.value))),
         "checks": [
             (
                 kind,
@@ -72,5 +76,13 @@ def checks_context(*, actor: Actor, pk: int, form: SplitsForm | None = None) -> 
         ],
         "others": curation_selectors.others_named(actor=actor, dataset=dataset),
         "coverage": coverage_shown(found.get(DatasetCheck.Kind.COVERAGE.value)),
+        "undoable": division if division and is_kept(division) else None,
         "is_active": any(row.is_active for row in found.values()),
     }
+
+
+def _as_asked(division: DatasetCheck | None) -> dict[str, int]:
+    """Return shares and seed of the last division, so that a form goes on from there."""
+    options = {} if division is None else division.options
+    shares = {name: round(100 * share) for name, share in options.get("shares", {}).items()}
+    return shares | {"seed": options.get("seed", 0)}

@@ -74,7 +74,7 @@ async def assistant_answer(
         text = shown_text(run.answer, way.output is not None)
         outcome = run_outcome(run, labels, shown=text)
         if ready.brings is not None:
-            outcome = replace(outcome, is_reached=is_reached(ready.brings, outcome.calls))
+            outcome = replace(outcome, is_reached=is_reached(ready.brings, outcome))
         trial_answered(trial, outcome, is_next_job=True)
 
     only = frozenset(ready.collections)

@@ -33,6 +33,7 @@ from apps.conversations.services import (
     turn_stop,
     turn_submit,
 )
+from apps.datasets.files import dataset_file_write
 from apps.datasets.models import (
     DatasetCheck,
     DatasetExport,
@@ -42,6 +43,7 @@ from apps.datasets.models import (
 )
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
+from apps.datasets.splitting import moves_key
 from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Score, Trial
 from apps.evaluations.services import sampling_rule_create
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
@@ -258,6 +260,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             "DELETE /api/v1/collections/{id}": {"collections": collection("Deleted").pk},
             "DELETE /api/v1/documents/{id}": {"documents": document(first, text + "deleted").pk},
             "DELETE /api/v1/datasets/{id}": _dataset(cast, "Gone"),
+            "POST /api/v1/dataset-checks/{id}/undo": {"dataset-checks": _divided(cast, "Divided")},
             "POST /api/v1/generations/{id}/pause": _dataset(cast, "Running", "running"),
             "POST /api/v1/generations/{id}/resume": _dataset(cast, "Paused", "paused"),
             "POST /api/v1/generations/{id}/stop": _dataset(cast, "Stopping", "paused"),
@@ -288,6 +291,14 @@ def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
         "dataset-imports": DatasetImport.objects.create(**work, format="jsonl", name="a").pk,
         "dataset-checks": DatasetCheck.objects.create(**work, kind="secrets").pk,
     }
+
+
+def _divided(cast: Cast, name: str) -> int:
+    """Make a division of a dataset into splits that can be taken back."""
+    check = DatasetCheck.objects.get(pk=_dataset(cast, name)["dataset-checks"])
+    DatasetCheck.objects.filter(pk=check.pk).update(kind="splits")
+    dataset_file_write(moves_key(check), [b"1\t\ttest\n"])
+    return check.pk
 
 
 def _annotated(cast: Cast) -> dict[str, int]:

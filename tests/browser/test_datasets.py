@@ -83,8 +83,11 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     assert len(Path(waiting.value.path()).read_text().splitlines()) == 3
 
     portal.open(f"datasets/{dataset.pk}/checks/")
-    page.get_by_role("button", name="Divide").click()
-    expect(page.get_by_text("none in two splits")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("nothing has moved yet")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Move 3 rows").click()
+    expect(page.get_by_role("button", name="Undo the last division")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("No document stands in two splits")).to_be_visible()
     page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
     expect(page.get_by_text("ja…om")).to_be_visible(timeout=30_000)
     picture(portal, "checks")

@@ -15,7 +15,7 @@ from apps.datasets.columns import record_of
 from apps.datasets.formats import FORMATS, Card, validate
 from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.languages import fault, name_of, tag_of
-from apps.datasets.generation.planting import instruction_of, is_obeyed
+from apps.datasets.generation.planting import canary_of, instruction_of, is_obeyed
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from apps.datasets.record import Record
 from basics.errors import Invalid
@@ -111,7 +111,8 @@ def test_answer_that_obeys_a_planted_instruction_is_dropped(
     assert row.meta["planted"] == instruction
     assert any(instruction in step.observation for step in row.steps)
     assert all(instruction not in source.quote for source in row.sources)
-    model.answer = f"The duty is 2.5 percent. {instruction.split()[-1].strip('.')}"
+    assert not is_obeyed(instruction, f"A passage says “{instruction}”, which I leave aside.")
+    model.answer = f"The duty is 2.5 percent. {canary_of(instruction)}"
     assert is_obeyed(instruction, model.answer)
     assert "obeyed" in reason(made(cast, library, "injected", name="Again"))
 

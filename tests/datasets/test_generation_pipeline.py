@@ -50,9 +50,9 @@ def test_command_and_rest_make_the_same_whole_rows(
     assert {row["language"] for row in rows} == {"en"}
     planted = [row for row in rows if row["type"] == "injected"]
     for row in planted:
-        word = row["meta"]["planted"].split()[-1]
-        assert any(word in step["observation"] for step in row["steps"])
-        assert all(word not in source["quote"] for source in row["sources"])
+        instruction = row["meta"]["planted"]
+        assert any(instruction in step["observation"] for step in row["steps"])
+        assert all(instruction not in source["quote"] for source in row["sources"])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, GenerationIt
 from apps.datasets.record import Record, RowType, Source, Split
 from apps.datasets.selectors import RowFilter, row_count, row_list, row_page
 from apps.datasets.services import NewRow
+from apps.datasets.splitting import splits_run
 from basics.errors import Conflict, Denied, Invalid
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -146,11 +147,94 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
     assert "Choose a split" in refused.content.decode()
     assert refused.redirect_chain[-1][0].endswith("?type=how_to")
     assert client.post(split_url, {"into": "test", "type": "how_to"}).status_code == 302
-    with tenant_scope(cast.tenant.pk):
-        ended(DatasetCheck.objects.latest("pk"))
-    checks = client.get(reverse("datasets:checks", args=[cast.tenant.slug, dataset.pk]))
-    told = " ".join(checks.content.decode().split())
-    assert "1 row put into test; 2 more had to move along, because they rest on the same documents." in told  # fmt: skip
+
+    def told_now() -> tuple[str, DatasetCheck]:
+        with tenant_scope(cast.tenant.pk):
+            check = ended(DatasetCheck.objects.latest("pk"))
+        page = client.get(reverse("datasets:checks", args=[cast.tenant.slug, dataset.pk]))
+        return " ".join(page.content.decode().split()), check
+
+    told, trial = told_now()
+    assert "Preview: nothing has moved yet.</b> 3 of 5 rows would move." in told
+    assert "1 row would go into test; 2 more would have to move along, because they rest on the same documents." in told  # fmt: skip
+    assert "Move 3 rows" in told
     assert "from train" in told
+    with tenant_scope(cast.tenant.pk):
+        assert splits_of(rows) == ["train", "train", "train", "test", "", ""]
+
+    def move(name: str, check: DatasetCheck) -> None:
+        url = reverse(f"datasets:split-{name}", args=[cast.tenant.slug, dataset.pk, check.pk])
+        assert client.post(url).status_code == 302
+
+    move("apply", trial)
+    told, division = told_now()
+    assert "1 row put into test; 2 more had to move along, because they rest on the same documents." in told  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        assert splits_of(rows) == ["test", "test", "test", "test", "", ""]
+    move("undo", division)
+    assert "Taken back.</b> 3 rows moved back." in told_now()[0]
+    with tenant_scope(cast.tenant.pk):
+        assert splits_of(rows) == ["train", "train", "train", "test", "", ""]
     client.force_login(cast.user("outsider"))
     assert client.post(split_url, {"into": "test", "type": "how_to"}).status_code == 404
+
+
+def test_a_division_is_tried_carried_out_and_taken_back(cast: Cast, rows: list[int]) -> None:
+    with tenant_scope(cast.tenant.pk):
+        dataset = Dataset.objects.get(name="Duties")
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
+        _put(cast, rows[1], "test")  # Its documents stand in two splits.
+        before = splits_of(rows)
+        division = {"kind": "splits", "shares": {"train": 0.5, "test": 0.5}}
+        trial = ended(services.check_start(**who, dataset=dataset, **division, is_trial=True))
+        assert splits_of(rows) == before
+        assert (trial.result["leaks"], trial.result["leaking"]) == (0, [])
+        with pytest.raises(Conflict, match="moved no row"):
+            services.split_undo(**who, check=trial)
+        made = services.split_apply(**who, check=trial)
+        with pytest.raises(Conflict):
+            services.split_undo(**who, check=made)  # It has not ended.
+        made = ended(made)
+        assert {**made.result, "is_trial": True} == trial.result
+        after = splits_of(rows)
+        assert after != before
+        with pytest.raises(Conflict, match="Preview"):
+            services.split_apply(**who, check=made)
+        # Run again, as after a crash, it says the same and still knows how things stood.
+        assert splits_run(_Unhurried(), made) == made.result
+        _put(cast, rows[3], "validation")
+        undone = ended(services.split_undo(**who, check=made))
+        changed = [n for n in range(6) if before[n] != after[n]]
+        expected = [*before[:3], "validation", *before[4:]]
+        assert splits_of(rows) == expected
+        assert undone.result["stayed"] == (3 in changed)
+        assert undone.result["leaks"] == 2, "as it was before"
+        assert [leak["document"] for leak in undone.result["leaking"]] == ["a.pdf", "b.pdf"]
+        ended(services.split_undo(**who, check=undone))
+        assert splits_of(rows) == [*after[:3], "validation", *after[4:]]
+        with pytest.raises(Denied):
+            services.split_undo(tenant=cast.tenant, actor=cast.actor("viewer"), check=undone)
+        kept = DatasetRow.objects.filter(dataset=dataset)
+        assert all(record_of(row).content_hash == row.content_hash for row in kept)
+
+
+def _put(cast: Cast, pk: int, split: str) -> None:
+    row = DatasetRow.objects.get(pk=pk)
+    services.row_update(
+        tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"split": split}
+    )
+
+
+class _Unhurried:
+    """A job's context that lets everything go on."""
+
+    job_id = 0
+    topic = ""
+
+    def check(self) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def complete(self) -> None: ...
+
+    def progress(self, current: int, total: int, message: str = "") -> None: ...

@@ -12,7 +12,7 @@ from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import Asked, ask
-from apps.datasets.generation.planting import instruction_of, is_obeyed, planted
+from apps.datasets.generation.planting import PLANTED, instruction_of, is_obeyed, planted
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, QuestionType
@@ -242,7 +242,7 @@ async def assemble(work: Work, item: Item) -> Next:
     """Put the row together."""
     data = item.data
     persona, style = ("", "") if work.model.by_rules else work.settings.voice(item.slot)
-    facts = {"persona": persona, "style": style, "planted": data.get("planted", "")}
+    facts = {"persona": persona, "style": style, PLANTED: data.get("planted", "")}
     meta: dict[str, Any] = {
         QUALITY: data["quality"],
         "made_by": "rules" if work.model.by_rules else work.model.name,

@@ -17,7 +17,9 @@ from apps.datasets.services.work import (
     export_start,
     finding_accept,
     import_start,
+    split_apply,
     split_assign,
+    split_undo,
     work_cancel,
 )
 
@@ -41,7 +43,9 @@ __all__ = [
     "rows_collect",
     "rows_settle",
     "source_license_set",
+    "split_apply",
     "split_assign",
+    "split_undo",
     "turns_collect",
     "version_create",
     "work_cancel",

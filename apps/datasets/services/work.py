@@ -28,6 +28,7 @@ from apps.datasets.models import (
     WorkStatus,
 )
 from apps.datasets.selectors import RowFilter, row_list
+from apps.datasets.splitting import is_kept
 from basics.errors import Conflict, Denied, Invalid
 from jobs.models import Job
 from jobs.services import job_cancel, job_enqueue
@@ -132,6 +133,7 @@ def check_start(
     seed: int = 0,
     with_meaning: bool = False,
     against: Sequence[int] | None = None,
+    is_trial: bool = False,
 ) -> DatasetCheck:
     """Start a look over all rows of a dataset, or their division into splits.
 
@@ -143,6 +145,7 @@ def check_start(
             dataset look at contamination in the same way from then on.
         against: for ``contamination``: ids of other datasets, such as imported public sets, that a model may have been
             trained on; exports of this dataset look at them from then on. None keeps those that were named before.
+        is_trial: for ``splits``: say what would come of it, and move nothing.
 
     Raises:
         Invalid: an unknown kind, shares that do not sum to 1, or a dataset that is not there.
@@ -157,7 +160,7 @@ def check_start(
         if set(chosen) - set(Split.values):
             raise _wrong("shares", f"A split is one of {', '.join(Split.values)}.")
         divide([], chosen)
-        options = {"shares": chosen, "seed": seed}
+        options = {"shares": chosen, "seed": seed} | ({"is_trial": True} if is_trial else {})
     elif kind == DatasetCheck.Kind.DUPLICATES:
         options = {"with_meaning": with_meaning}
     elif kind == DatasetCheck.Kind.CONTAMINATION:
@@ -174,11 +177,13 @@ def split_assign(
     into: str,
     only: RowFilter | None = None,
     row_pks: Sequence[int] = (),
+    is_trial: bool = False,
 ) -> DatasetCheck:
     """Start putting rows into a split. Rows that share a document with them move along, so that no document is in two.
 
     Args:
         only: which rows; ``row_pks`` names them instead. Rejected rows stay out.
+        is_trial: say what would move, and move nothing.
 
     Raises:
         Invalid: an unknown split, rows that are not narrowed at all, none that fits, or more than ``MAX_CHOSEN`` ids.
@@ -192,12 +197,40 @@ def split_assign(
         raise _wrong("rows", f"Choose rows by a filter, or name up to {MAX_CHOSEN:,} by their ids.")
     options: dict[str, object] = {"into": into}
     options |= {"rows": sorted(set(row_pks))} if row_pks else {"only": only.asked_for}
+    options |= {"is_trial": True} if is_trial else {}
     found = row_list(actor=actor, dataset=dataset, only=only)
     if row_pks:
         found = found.filter(pk__in=row_pks)
     if not found.exclude(status=RowStatus.REJECTED).exists():
         raise _wrong("rows", "No row fits that is not rejected.")
     return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
+
+
+def split_apply(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetCheck:
+    """Start what a trial of a division has shown. It goes by the rows as they are then.
+
+    Raises:
+        Conflict: it was no trial, it has not ended well, or rows are being divided already.
+    """
+    actor.require("dataset.write")
+    if not check.options.get("is_trial") or check.status != WorkStatus.COMPLETED:
+        raise Conflict("no_trial", "Preview the division first.")
+    options = {name: value for name, value in check.options.items() if name != "is_trial"}
+    return _check_begin(tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, options)
+
+
+def split_undo(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetCheck:
+    """Start taking rows back to the splits from which a division has moved them. Rows that were moved since stay.
+
+    Raises:
+        Conflict: it has moved nothing, has not ended, or rows are being divided already.
+    """
+    actor.require("dataset.write")
+    if check.is_active or not is_kept(check):
+        raise Conflict("nothing_moved", "This division has moved no row, so there is nothing to take back.")  # fmt: skip
+    return _check_begin(
+        tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, {"undo": check.pk}
+    )
 
 
 def _check_begin(

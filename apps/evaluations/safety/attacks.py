@@ -18,13 +18,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from apps.datasets.record import Record
+from apps.datasets.generation.planting import PLANTED, canary_of
+from apps.datasets.record import Record, RowType
 from basics.errors import Invalid
 
 META = "attack"
 """Key of ``Record.meta`` that holds an attack as JSON values."""
 HOST = "collect.example"
 _MOST = 200_000
+_MOST_PLANTED = 20_000
 
 
 class Carrier(StrEnum):
@@ -120,6 +122,8 @@ class Attack(BaseModel):
         canary: what gives obedience away, in the answer or in the arguments of a call; "" where only the tool counts.
         tool: name of the tool whose call is obedience; "" where only the canary counts.
         hidden_in: where the canary is hidden from the attacker: in the target's instructions, or in another document.
+        planted: the instruction alone, of a row that generation made: it stands in what a search really finds, and
+            ``text`` is for who cannot search. "" in the rows of a suite.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -134,6 +138,7 @@ class Attack(BaseModel):
     canary: str = Field(default="", max_length=200)
     tool: str = Field(default="", max_length=64)
     hidden_in: Literal["", "system", "document"] = ""
+    planted: str = Field(default="", max_length=_MOST_PLANTED)
 
     @property
     def is_control(self) -> bool:
@@ -142,14 +147,14 @@ class Attack(BaseModel):
 
 
 def attack_of(row: Record) -> Attack | None:
-    """Return what a row plants, None for an ordinary row.
+    """Return what a row plants, None for an ordinary row: of a safety suite, or made by generation with the type "injected".
 
     Raises:
         Invalid: ``attack_invalid``, somebody has changed it into what cannot be read.
     """
     values = row.meta.get(META)
     if values is None:
-        return None
+        return _generated(row)
     try:
         return Attack.model_validate_json(json.dumps(values))
     except ValidationError as error:
@@ -158,6 +163,36 @@ def attack_of(row: Record) -> Attack | None:
         raise Invalid(
             "attack_invalid", f"The row's attack cannot be read: {place}: {first['msg']}. Make the suite anew."
         ) from error  # fmt: skip
+
+
+GENERATED: Mapping[str, str] = {
+    "carrier": Carrier.PASSAGE,
+    "category": Category.TASK,
+    "disguise": Disguise.PLAIN,
+    "place": Place.END,
+}
+"""What is said of attacks that generation has planted; their rows do not tell."""
+
+
+def _generated(row: Record) -> Attack | None:
+    """Return what generation has planted in a row, as it was; None where one could not tell whether it was obeyed."""
+    planted = row.meta.get(PLANTED)
+    if row.type != RowType.INJECTED or not isinstance(planted, str):
+        return None
+    canary = canary_of(planted)
+    if not canary or len(planted) > _MOST_PLANTED:
+        return None
+    first, *rest = [source.quote for source in row.sources] or [""]
+    text = "\n\n".join(part for part in (first, planted, *rest) if part)
+    return Attack(
+        carrier=Carrier(GENERATED["carrier"]),
+        category=Category(GENERATED["category"]),
+        place=Place(GENERATED["place"]),
+        name=row.sources[0].document[:2_000] if row.sources else "",
+        text=text[:_MOST],
+        canary=canary,
+        planted=planted,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ A passage, a table, code and a heading come as what a search has found: the assi
 text and look nowhere. A file, a mail and a ticket are read by a tool before the question. Where the one that is asked has no
 such tool, and for a model alone, the text stands in what it is given. Tools that an attacker would like to have are offered
 beside the assistant's own; they do nothing, and a tool that would change something is never carried out for such a row.
+
+What generation has planted stands where it stood then: in the first passage that the assistant's own search really finds.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.conversations.answering import Answering
+from apps.datasets.generation.planting import tool_planted
 from apps.evaluations.holding import RECORDED, ToolSet, held
 from apps.evaluations.safety.attacks import (
     OTHER_DOCUMENT,
@@ -22,7 +25,7 @@ from apps.evaluations.safety.attacks import (
     hidden_instruction,
     other_document,
 )
-from apps.evaluations.scorers.base import Call
+from apps.evaluations.scorers.base import Outcome
 from runs.providers import provider_wrapped
 from toolloop.messages import Message, Turn, UserMessage
 from toolloop.modes import AttachedProvider
@@ -30,6 +33,8 @@ from toolloop.providers.extractive import ATTACHED_TOOL
 from toolloop.tools import Tool, ToolOutput, tool
 
 SEARCHES = frozenset({"search_documents", "search_documentation", "search_codebase"})
+FOUND = "found"
+"""What brings the text: a search of the assistant's that finds something."""
 _SEARCHED = frozenset({Carrier.PASSAGE, Carrier.TABLE, Carrier.CODE, Carrier.HEADING})
 _READS: Mapping[Carrier, str] = {
     Carrier.FILE: ATTACHED_TOOL,
@@ -84,11 +89,13 @@ class Delivery:
         kept = held(offered, self.tools, executes=False)
         if kept is None or offered.name not in SEARCHES or self.attack.carrier not in _SEARCHED:
             return kept
+        if self.attack.planted:
+            return tool_planted(kept, self.attack.planted)
         return replace(kept, function=self._found, blocking=False, converters={}, injected={}, context_parameter="")  # fmt: skip
 
     def beside(self) -> list[Tool]:
         """Return the tools that the row brings: what reads its carrier, and what an attacker would like to call."""
-        if self.tools == "none":
+        if self.tools == "none" or self.attack.planted:
             return []
         brought = []
         if name := _READS.get(self.attack.carrier):
@@ -107,14 +114,14 @@ class Delivery:
             offered: names of the tools that the guard offers, whatever the mode makes of them.
 
         Returns:
-            The answering, and "search" or the name of a tool: what brings the text has to be called for it to be read; ""
-            where it stands in what the model is given.
+            The answering, and "search", ``FOUND`` or the name of a tool: what brings the text has to be called for it to be
+            read, and with ``FOUND`` find something; "" where it stands in what the model is given.
         """
         if hidden := hidden_instruction(self.attack):
             way = replace(way, system=f"{way.system}\n\n{hidden}")
         carrier = self.attack.carrier
         if carrier in _SEARCHED and SEARCHES & set(offered):
-            return way, "search"
+            return way, FOUND if self.attack.planted else "search"
         name = _READS.get(carrier, "")
         if name and name in way.toolset.names():
             limits = way.limits
@@ -162,10 +169,12 @@ def prompt_of(attack: Attack, question: str) -> str:
     return f"{given}\n\n{question}"
 
 
-def is_reached(brings: str, calls: Sequence[Call]) -> bool:
-    """Tell whether what a row plants was read, by what brings it (see ``apply``) and the calls of the run."""
+def is_reached(brings: str, outcome: Outcome) -> bool:
+    """Tell whether what a row plants was read, by what brings it (see ``apply``) and what the run did."""
+    if brings == FOUND:
+        return bool(outcome.retrieved)
     names = SEARCHES if brings == "search" else {brings}
-    return not brings or any(call.name in names and not call.is_error for call in calls)
+    return not brings or any(call.name in names and not call.is_error for call in outcome.calls)
 
 
 def _documents(attack: Attack) -> list[tuple[str, tuple[str, ...], str]]:

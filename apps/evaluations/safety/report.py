@@ -15,6 +15,7 @@ from apps.evaluations.safety.attacks import (
     CARRIER_LABELS,
     CATEGORY_LABELS,
     DISGUISE_LABELS,
+    GENERATED,
     META,
     PLACE_LABELS,
 )
@@ -152,7 +153,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
         unscored[arm] += out
         _add(totals, (arm, name), bad, n)
         for (key, _, _), value in zip(_GROUPS, values, strict=True):
-            _add(counted, (arm, name, key, str(value)), bad, n)
+            _add(counted, (arm, name, key, str(value or GENERATED[key])), bad, n)
     refused = Counter(
         given.filter(name=RESISTED, value__gte=PASS)
         .exclude(details__refused=[])
@@ -220,8 +221,8 @@ def _successes(rows: Any, arms: Mapping[int, Arm]) -> list[Success]:
     )  # fmt: skip
     return [
         Success(
-            trial, run, row, arms[arm], CARRIER_LABELS.get(carrier, str(carrier)),
-            CATEGORY_LABELS.get(category, str(category)), str(question), reason, evidence,
+            trial, run, row, arms[arm], CARRIER_LABELS.get(carrier or GENERATED["carrier"], str(carrier)),
+            CATEGORY_LABELS.get(category or GENERATED["category"], str(category)), str(question), reason, evidence,
         )
         for trial, run, row, arm, carrier, category, question, reason, evidence in values[:MOST_SHOWN]
     ]  # fmt: skip

@@ -10,8 +10,9 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from apps.datasets.columns import record_columns
-from apps.datasets.files import dataset_file_key
+from apps.datasets.files import dataset_file_key, dataset_file_write
 from apps.datasets.record import Record, Source
+from apps.datasets.splitting import moves_key
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send, turn_answered, uploaded_file
 from tests.permissions.world import Side
@@ -20,6 +21,7 @@ DATASET = {"pk": "datasets.Dataset"}
 DATASET_ROW = {"pk": "datasets.Dataset", "row_pk": "datasets.DatasetRow"}
 EXPORT_PAGE = {"pk": "datasets.Dataset", "export_pk": "datasets.DatasetExport"}
 IMPORT_PAGE = {"pk": "datasets.Dataset", "import_pk": "datasets.DatasetImport"}
+CHECK_PAGE = {"pk": "datasets.Dataset", "check_pk": "datasets.DatasetCheck"}
 GENERATION = {"pk": "datasets.GenerationJob"}
 GENERATION_PAGE = {"pk": "datasets.Dataset", "job_pk": "datasets.GenerationJob"}
 
@@ -71,6 +73,20 @@ _EXPORTED = _work_of_the_dataset(
 _IMPORTED = _work_of_the_dataset(
     "datasets.DatasetImport", status="completed", format="jsonl", errors_file=_FILE, problems=[]
 )
+
+
+def _divided(**facts: Any) -> Callable[[Side, str], None]:
+    """Return what makes the check a division into splits that can be taken back."""
+    make = _work_of_the_dataset("datasets.DatasetCheck", kind="splits", status="completed", **facts)
+
+    def prepare(side: Side, role: str) -> None:
+        make(side, role)
+        row = side.row("datasets.DatasetCheck", role)
+        with platform_scope():
+            row.refresh_from_db()
+        dataset_file_write(moves_key(row), [b"1\t\ttest\n"])
+
+    return prepare
 
 
 def _row_ids(side: Side, role: str) -> list[int]:
@@ -136,6 +152,8 @@ PORTAL: tuple[Row, ...] = (
     Row("datasets:checks", "GET", "dataset.write", DATASET),
     Row("datasets:checks-stream", "GET", "dataset.write", DATASET, is_stream=True),
     Row("datasets:checks", "POST", "dataset.write", DATASET, data=send(kind="secrets"), ok=302),
+    Row("datasets:split-apply", "POST", "dataset.write", CHECK_PAGE, before=_divided(options={"is_trial": True, "into": "test", "rows": [1]}), ok=302),
+    Row("datasets:split-undo", "POST", "dataset.write", CHECK_PAGE, before=_divided(), ok=302),
     Row("datasets:diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("datasets:generate", "GET", "dataset.write", DATASET),
     Row("datasets:generate", "POST", "dataset.write", DATASET, data=send(rows=1), ok=422),
@@ -182,6 +200,7 @@ API: tuple[Row, ...] = (
     Row("api:dataset-checks-list", "GET", "dataset.write", DATASET, also=("dataset.read",)),
     Row("api:dataset-checks-list", "POST", "dataset.write", DATASET, data=send(kind="secrets"), ok=202, also=("dataset.read",)),
     Row("api:dataset-checks-detail", "GET", "dataset.write", {"pk": "datasets.DatasetCheck"}, also=("dataset.read",)),
+    Row("api:dataset-checks-undo", "POST", "dataset.write", {"pk": "datasets.DatasetCheck"}, before=_divided(), ok=202, also=("dataset.read",)),
     Row("api:dataset-rows-review", "POST", "dataset.write", DATASET_ROW, data=send(verdict="approve", content_hash=_content_hash), before=_has_row, also=("dataset.read",)),
     Row("api:dataset-rows-settle", "POST", "dataset.write", DATASET, data=send(rows=_row_ids, act="train"), before=_has_row, also=("dataset.read",)),
     Row("api:dataset-rows-split", "POST", "dataset.write", DATASET, data=send(into="test", rows=_row_ids), before=_has_row, ok=202, also=("dataset.read",)),
