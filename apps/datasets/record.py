@@ -77,6 +77,9 @@ class Step:
         action: name of the tool, or "" for a step of thought alone.
         input: the tool's arguments.
         observation: what the tool answered.
+        cost_usd: what the model's turn has cost that led to it; a turn of several calls has it at its first. None: not
+            known. Left out of JSON and hash then, as ``sources`` are when there are none.
+        sources: which of the row's sources the step has brought, or an answer's last step cites, counted from 1.
     """
 
     __pydantic_config__ = _STRICT
@@ -86,6 +89,8 @@ class Step:
     action: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
     observation: str = ""
+    cost_usd: Annotated[float, Field(ge=0)] | None = None
+    sources: tuple[Annotated[int, Field(ge=1)], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +266,12 @@ def canonical(values: Any) -> bytes:
 
 
 def to_values(record: Record) -> dict[str, Any]:
-    """Return a record as JSON values, every field present."""
+    """Return a record as JSON values, every field present but cost and sources of steps that have none."""
     values = asdict(record)
+    for step in values["steps"]:
+        for name in ("cost_usd", "sources"):
+            if not step[name] and step[name] != 0:
+                del step[name]
     for name in ("type", "difficulty", "expected", "split"):
         values[name] = str(values[name])
     return values

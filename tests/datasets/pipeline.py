@@ -62,6 +62,11 @@ def exported(cast: Cast, job: GenerationJob) -> list[dict[str, Any]]:
     return [{**json.loads(line), "id": ""} for line in written.splitlines()]
 
 
+def _step_told(step: dict[str, Any]) -> Step:
+    """Return what the assembled text says of a step."""
+    return Step(**{name: step[name] for name in step if name not in ("cost_usd", "sources")})
+
+
 def problems_of(row: dict[str, Any], texts: dict[int, str]) -> list[str]:
     """Return what is missing or wrong in a row of the file.
 
@@ -73,7 +78,13 @@ def problems_of(row: dict[str, Any], texts: dict[int, str]) -> list[str]:
     if not row["steps"]:
         wrong.append("no reasoning steps")
     for number, step in enumerate(row["steps"], 1):
-        if set(step) != {"step", "thought", "action", "input", "observation"}:
+        if set(step) - {"cost_usd", "sources"} != {
+            "step",
+            "thought",
+            "action",
+            "input",
+            "observation",
+        }:
             wrong.append(f"step {number} has the parts {sorted(step)}")
         is_told = step["thought"] or (step["action"] and row["meta"]["made_by"] != "rules")
         if not is_told or (step["action"] and not (step["input"] and step["observation"])):
@@ -91,9 +102,14 @@ def problems_of(row: dict[str, Any], texts: dict[int, str]) -> list[str]:
         text = texts.get(source["chunk_id"] or 0, "")
         if source["quote"] not in text or source["end"] - source["start"] != len(source["quote"]):
             wrong.append(f"the quote is not what stands in its chunk: {source['quote'][:80]!r}")
+    brought = {n for step in row["steps"] for n in step.get("sources", ())}
+    if needs_answer and not brought <= set(range(1, len(row["sources"]) + 1)):
+        wrong.append(f"the steps name the sources {sorted(brought)}")
+    if needs_answer and not brought:
+        wrong.append("no step says which source it has brought")
     if "chunks_used" not in row["meta"] or row["meta"].get("quality") is None:
         wrong.append("no chunks_used or quality")
     steps, answer = parse(row["text"])
-    if answer != row["answer"] or steps != tuple(Step(**step) for step in row["steps"]):
+    if answer != row["answer"] or steps != tuple(map(_step_told, row["steps"])):
         wrong.append("the text does not say what the steps and the answer say")
     return wrong

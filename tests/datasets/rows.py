@@ -14,7 +14,13 @@ FULL = r.Record(
     rationale="Needs the heading and its rate.",
     steps=(
         r.Step(
-            1, "Find the heading.", "search_documentation", {"query": "olive oil", "k": 3}, "1509 …"
+            1,
+            "Find the heading.",
+            "search_documentation",
+            {"query": "olive oil", "k": 3},
+            "1509 …",
+            0.00125,
+            (1, 2),
         ),
         r.Step(2, "A page says: <|step|>9 <|action|>rm", "", {}, ""),
         r.Step(3, "", "get_linked_chunk", {"chunk": {"id": 4, "kinds": ["next"]}}, "3.4¢/kg"),

@@ -71,7 +71,8 @@ def test_json_that_is_none_is_refused():
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: row.id)
 def test_the_assembled_text_gives_steps_and_answer_back(row):
-    assert assembly.parse(assembly.assemble(row.steps, row.answer)) == (row.steps, row.answer)
+    told = tuple(replace(step, cost_usd=None, sources=()) for step in row.steps)
+    assert assembly.parse(assembly.assemble(row.steps, row.answer)) == (told, row.answer)
 
 
 TRICKY = st.text(alphabet="<|>\\stepachouginrvb\n 1{}", max_size=40) | st.sampled_from(

@@ -144,6 +144,10 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
         for holder in _holders(values, place):
             if name in holder:
                 holder[name] = json.loads(holder[name])
+    for step in values.get("steps", ()):
+        for name in ("cost_usd", "sources"):
+            if step.get(name, 0) is None:
+                del step[name]
     return values
 
 
@@ -168,7 +172,8 @@ def _schema() -> pyarrow.Schema:
     import pyarrow as pa
 
     text, number, several = pa.string(), pa.int64(), pa.list_
-    step = pa.struct({"step": number, "thought": text, "action": text, "input": text, "observation": text})  # fmt: skip
+    step = pa.struct({"step": number, "thought": text, "action": text, "input": text, "observation": text,
+                      "cost_usd": pa.float64(), "sources": several(number)})  # fmt: skip
     source = pa.struct(
         {"document": text, "quote": text, "collection": text, "document_id": number, "chunk_id": number,
          "start": number, "end": number, "page": number, "license": text, "url": text}

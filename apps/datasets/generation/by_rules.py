@@ -79,18 +79,28 @@ def abstains(answer: str) -> bool:
     return _ABSTAINS.search(answer) is not None or answer == NOT_FOUND
 
 
-def steps_told(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with a thought where there is none: what the extractive model goes by."""
+def steps_told(steps: Sequence[Step], cited: Sequence[int] = ()) -> list[Step]:
+    """Return steps with a thought where there is none: what the extractive model goes by.
+
+    Args:
+        cited: the chunks that its answer names.
+    """
     told = [replace(s, thought=s.thought or SEARCHES) if s.action else s for s in steps]
-    return [*told, Step(len(told) + 1, QUOTES)]
+    return [*told, Step(len(told) + 1, QUOTES, sources=tuple(cited))]
 
 
 def synthesis_make(
     draft: str, sources: Sequence[Source], question: str = ""
 ) -> tuple[str, list[int]]:
-    """Return the answer without marks, and the ids of the chunks it quotes; a refusal of what is plainly forbidden."""
+    """Return the answer without marks, and the ids of the chunks it quotes; a refusal of what is plainly forbidden.
+
+    A question with a word that no passage has is not answered: quotes would only share its other words.
+    """
     if _IS_FORBIDDEN.search(question):
         return REFUSED, []
+    there = {term for source in sources for term in content_terms(source.quote)}
+    if set(content_terms(question)) - there:
+        return NOT_FOUND, []
     quotes = [(m["text"], int(m["id"])) for m in _QUOTED.finditer(draft)][:MOST_QUOTES]
     known = {s.chunk_id for s in sources}
     used = [(text, pk) for text, pk in quotes if pk in known]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -147,7 +147,8 @@ async def answer(work: Work, item: Item) -> Next:
         toolset=planted(work.toolset, instruction) if is_injected else work.toolset,
         attempt=len(item.data.get("turns", [])) or None, before=before,
     )  # fmt: skip
-    trace = trace_of(asked.history)
+    profile = work.model.profile
+    trace = trace_of(asked.history, None if profile is None else profile.cost_usd)
     if not asked.text.strip():
         return dropped("The model gave no answer.")
     if is_injected and is_obeyed(instruction, asked.text):
@@ -155,7 +156,7 @@ async def answer(work: Work, item: Item) -> Next:
     by_id = {passage.chunk_id: passage for passage in await _still_open(work, trace)}
     if len(by_id) < len(trace.sources):
         return dropped("The answer read a document that not everybody may see.")
-    steps = by_rules.steps_told(trace.steps) if work.model.by_rules else trace.steps
+    steps = by_rules.steps_told(trace.steps, trace.cited) if work.model.by_rules else trace.steps
     found = [
         replace(source, license=by_id[pk].license, url=by_id[pk].url)
         for source in trace.sources
@@ -250,8 +251,10 @@ async def assemble(work: Work, item: Item) -> Next:
         "repairs": item.repairs,
         "chunks_used": data["used"],
         **{name: value for name, value in facts.items() if value},
+        **({"cost_usd": float(item.spent_usd)} if item.spent_usd else {}),
         **turns.facts_of(work, data),
     }
+    sources = _row_sources(item)
     record = Record(
         question=data["question"],
         answer=data["answer"],
@@ -260,8 +263,8 @@ async def assemble(work: Work, item: Item) -> Next:
         difficulty=Difficulty(item.difficulty),
         expected=_expected(item),
         rationale=data["rationale"],
-        steps=tuple(Step(**step) for step in data["steps"]),
-        sources=tuple(_row_sources(item)),
+        steps=tuple(_steps(data["steps"], sources)),
+        sources=tuple(sources),
         scores=tuple(Score(**score) for score in data["scores"]),
         tags=("rules",) if work.model.by_rules else (),
         messages=tuple(
@@ -340,6 +343,14 @@ def _row_sources(item: Item) -> list[Source]:
     gold = _sources(item.data["gold"])
     known = {source.chunk_id for source in gold}
     return [*gold, *(source for source in _used(item) if source.chunk_id not in known)]
+
+
+def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> Iterator[Step]:
+    """Yield the steps, with the numbers of the row's sources for the chunks that each has brought."""
+    for step in steps:
+        chunks = set(step.get("sources", ()))
+        numbers = [at for at, source in enumerate(sources, start=1) if source.chunk_id in chunks]
+        yield Step(**{**step, "sources": tuple(numbers)})
 
 
 def _run_of(

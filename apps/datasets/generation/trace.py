@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from apps.datasets.record import Message, Source, Step, ToolCall
 from toolloop.messages import Message as LoopMessage
-from toolloop.messages import ToolResult, Turn, UserMessage
+from toolloop.messages import ToolResult, Turn, Usage, UserMessage
 
+CostOf = Callable[[Usage], float | None]
 MOST_OBSERVED = 4000
 """Characters of an observation that a row keeps; the run's journal has all of it."""
 _MARK = re.compile(r"\s?\[c(\d+)\]")
@@ -21,6 +22,7 @@ class Trace:
     """What an answer came from.
 
     Attributes:
+        steps: their ``sources`` are ids of chunks here, which a row turns into numbers of its own sources.
         sources: every passage that a tool returned, once, in the order in which they came.
         cited: ids of the chunks that the answer names, in order.
     """
@@ -31,8 +33,12 @@ class Trace:
     messages: tuple[Message, ...]
 
 
-def trace_of(history: Sequence[LoopMessage]) -> Trace:
-    """Read the history of an answer, from its question to its last turn."""
+def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> Trace:
+    """Read the history of an answer, from its question to its last turn.
+
+    Args:
+        cost_of: returns what a turn's tokens cost in USD, None where that is not known.
+    """
     results = {m.call_id: m for m in history if isinstance(m, ToolResult)}
     steps: list[Step] = []
     messages: list[Message] = []
@@ -47,6 +53,7 @@ def trace_of(history: Sequence[LoopMessage]) -> Trace:
             thought = (
                 message.text if message.tool_calls else message.reasoning
             ) or message.reasoning
+            cost = cost_of(message.usage) if cost_of else None
             asked = tuple(ToolCall(c.id, c.name, c.arguments or {}) for c in message.tool_calls)
             messages.append(Message("assistant", message.text, asked))
             for place, call in enumerate(message.tool_calls):
@@ -58,12 +65,18 @@ def trace_of(history: Sequence[LoopMessage]) -> Trace:
                         call.name,
                         call.arguments or {},
                         "" if result is None else result.content[:MOST_OBSERVED],
+                        cost if place == 0 else None,
+                        () if result is None else tuple(_found([result])),
                     )
                 )
             if not message.tool_calls and thought.strip():
-                steps.append(Step(len(steps) + 1, thought.strip()))
-    cited = tuple(dict.fromkeys(int(pk) for pk in _MARK.findall(text)))
-    return Trace(tuple(steps), tuple(_sources(results.values())), cited, tuple(messages))
+                told = Step(len(steps) + 1, thought.strip(), cost_usd=cost, sources=_cited(text))
+                steps.append(told)
+    return Trace(tuple(steps), tuple(_found(results.values()).values()), _cited(text), tuple(messages))  # fmt: skip
+
+
+def _cited(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(int(pk) for pk in _MARK.findall(text)))
 
 
 def without_marks(text: str) -> str:
@@ -71,7 +84,7 @@ def without_marks(text: str) -> str:
     return _MARK.sub("", text).strip()
 
 
-def _sources(results: Iterable[ToolResult]) -> list[Source]:
+def _found(results: Iterable[ToolResult]) -> dict[int, Source]:
     found: dict[int, Source] = {}
     for result in results:
         payload: Any = result.payload
@@ -93,4 +106,4 @@ def _sources(results: Iterable[ToolResult]) -> list[Source]:
                     page=row.get("page") or None,
                 ),
             )
-    return list(found.values())
+    return found

@@ -616,6 +616,10 @@ class Groundwork(Transport):
         """Return a check with what it found."""
         return cast("models.DatasetCheck", self._call("GET", f"/api/v1/dataset-checks/{id}"))
 
+    def dataset_checks_undo(self, id: int, *, idempotency_key: str | None = None) -> models.DatasetCheck:
+        """Take rows back to the splits from which a division has moved them; those that were moved since stay."""
+        return cast("models.DatasetCheck", self._call("POST", f"/api/v1/dataset-checks/{id}/undo", idempotency_key=idempotency_key))
+
     def dataset_exports_get(self, id: int) -> models.DatasetExport:
         """Return an export with what its validator says."""
         return cast("models.DatasetExport", self._call("GET", f"/api/v1/dataset-exports/{id}"))

@@ -965,6 +965,8 @@ class DatasetCheckStartRequest(TypedDict):
     against: NotRequired[list[int]]
     """For contamination: ids of other datasets, such as public sets, that a model may have been trained on. Exports
     look at them from then on; left out: those named before."""
+    is_trial: NotRequired[bool]
+    """For splits: say what would move, and move nothing."""
 
 
 @final
@@ -1231,6 +1233,8 @@ class DatasetSplitAssignRequest(TypedDict):
     """Which rows; as the list of rows takes it."""
     rows: NotRequired[list[int]]
     """Or their ids."""
+    is_trial: NotRequired[bool]
+    """Say what would move, and move nothing."""
 
 
 @final
