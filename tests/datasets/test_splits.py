@@ -185,7 +185,7 @@ def test_a_division_is_tried_carried_out_and_taken_back(cast: Cast, rows: list[i
         who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
         _put(cast, rows[1], "test")  # Its documents stand in two splits.
         before = splits_of(rows)
-        division = {"kind": "splits", "shares": {"train": 0.5, "test": 0.5}}
+        division: dict[str, Any] = {"kind": "splits", "shares": {"train": 0.5, "test": 0.5}}
         trial = ended(services.check_start(**who, dataset=dataset, **division, is_trial=True))
         assert splits_of(rows) == before
         assert (trial.result["leaks"], trial.result["leaking"]) == (0, [])
