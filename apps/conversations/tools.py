@@ -10,7 +10,6 @@ from apps.collections import code_queries
 from apps.collections.code_queries import CodeLink
 from apps.collections.models import Chunk, ChunkKind, Collection
 from apps.collections.search import SearchHit, search_run
-from apps.collections.selectors import versions_readable
 from apps.conversations.attachments import ATTACHED, Given
 from apps.conversations.reader_tools import READER_TOOLS
 from apps.conversations.tool_results import (
@@ -173,11 +172,7 @@ def documents_search(
     except DomainError as error:
         raise ToolError(error.message) from error
     names_by_id = {c.pk: c.name for c in chosen}
-    versions = versions_readable(actor=actor, pks={hit.document_id for hit in hits})
-    results = [
-        _hit(hit, versions.get(hit.document_id, 0), names_by_id.get(hit.collection_id, ATTACHED))
-        for hit in hits
-    ]
+    results = [_hit(hit, names_by_id.get(hit.collection_id, ATTACHED)) for hit in hits]
     note = found.note or ("" if results else "Nothing was found. Try other words, or say so.")
     documents = len({hit.document_id for hit in hits})
     summary = (
@@ -223,9 +218,9 @@ def _attached_hits(
     return found.hits
 
 
-def _hit(hit: SearchHit, version: int, collection: str) -> dict[str, Any]:
+def _hit(hit: SearchHit, collection: str) -> dict[str, Any]:
     return {
-        **result_row(hit, hit.chunk_id, hit.document_name, version, collection),
+        **result_row(hit, hit.chunk_id, hit.document_name, hit.version, collection),
         "score": hit.score,
         "vector_rank": hit.vector_rank,
         "lexical_rank": hit.lexical_rank,

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
+import uvloop
 from django.conf import settings
 from django.db import connections
 
@@ -31,7 +32,7 @@ class Lane:
 
     def __init__(self, slots: int) -> None:
         self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
+        self.loop = uvloop.new_event_loop()
         self.executor = ThreadPoolExecutor(DATABASE_THREADS, thread_name_prefix="lane-db")
         self.blocking = BlockingThreads()
         self._slots = threading.BoundedSemaphore(slots)

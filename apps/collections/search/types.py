@@ -19,6 +19,7 @@ class SearchHit:
     """A passage and how it was found.
 
     Attributes:
+        version: number of the document's version.
         score: fused; only its order means something.
         vector_rank: place among the nearest vectors, from 1; None if not among the first 50.
         lexical_rank: place by BM25.
@@ -43,6 +44,7 @@ class SearchHit:
     collection_id: int
     document_id: int
     document_name: str
+    version: int
     media_type: str
     score: float
     vector_rank: int | None

@@ -13,40 +13,65 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
 from django.db.models.functions import Now
 
 from apps.datasets.generation.gathering import Crowd, Gathered
-from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState, PaidCall
+from apps.datasets.models import Dataset, GenerationJob, ItemState
 from apps.datasets.record import Record
 from apps.datasets.services.rows import NewRow, rows_insert
 from basics.storable import json_storable
-from jobs.notify import notify
-from runs.models import UsageRecord
+from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
-_ENDS = (ItemState.KEPT, ItemState.DROPPED, ItemState.FAILED)
 DUPLICATE = "The dataset has this row already."
-_UPDATE = """
-UPDATE datasets_generationitem i SET
-    state = c.state, reason = left(c.reason, 300), data = c.data, repairs = c.repairs,
-    failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id,
-    not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
-    driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
-    reserved_usd = CASE WHEN c.is_released THEN 0 ELSE i.reserved_usd END,
-    updated_at = clock_timestamp()
-FROM jsonb_to_recordset(%s::jsonb) AS c (
-    id bigint, state text, reason text, data jsonb, repairs int, failures int, spent_usd numeric,
-    row_id bigint, wait_s float, is_released boolean)
-WHERE i.id = c.id
+_HELD = """
+SELECT id FROM datasets_generationitem WHERE id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
 """
-_NEXT_ROUND = """
-UPDATE datasets_generationitem n SET state = 'question'
-FROM datasets_generationitem i
-WHERE i.id = ANY(%s) AND n.job_id = i.job_id AND n.slot = i.slot AND n.round = i.round + 1
-  AND n.state = 'spare'
+_WRITE = """
+WITH told AS (
+    SELECT * FROM jsonb_to_recordset(%(changes)s::jsonb) AS c (
+        id bigint, state text, reason text, data jsonb, repairs int, failures int,
+        spent_usd numeric, row_id bigint, wait_s float, is_released boolean)
+), paid AS (
+    INSERT INTO datasets_paidcall (tenant_id, job_id, item_id, stage, attempt, step, turn, results,
+        input_tokens, output_tokens, cost_usd, duration_ms)
+    SELECT %(tenant)s, %(job)s, p.* FROM jsonb_to_recordset(%(paid)s::jsonb) AS p (
+        item_id bigint, stage text, attempt int, step int, turn jsonb, results jsonb,
+        input_tokens bigint, output_tokens bigint, cost_usd numeric, duration_ms int)
+), used AS (
+    INSERT INTO runs_usagerecord (tenant_id, user_id, step, kind, provider, model, input_tokens,
+        cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, charged_usd,
+        hold_id, duration_ms, attribution)
+    SELECT %(tenant)s, %(user)s, u.* FROM jsonb_to_recordset(%(usage)s::jsonb) AS u (
+        step int, kind text, provider text, model text, input_tokens bigint, cached_tokens bigint,
+        cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, cost_usd numeric,
+        charged_usd numeric, hold_id bigint, duration_ms int, attribution jsonb)
+), changed AS (
+    UPDATE datasets_generationitem i SET
+        state = c.state, reason = left(c.reason, 300), data = c.data, repairs = c.repairs,
+        failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id,
+        not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
+        driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
+        reserved_usd = CASE WHEN c.is_released THEN 0 ELSE i.reserved_usd END,
+        updated_at = clock_timestamp()
+    FROM told c WHERE i.id = c.id
+), next_round AS (
+    UPDATE datasets_generationitem n SET state = 'question'
+    FROM told c JOIN datasets_generationitem i ON i.id = c.id
+    WHERE c.state IN ('dropped', 'failed') AND n.job_id = i.job_id AND n.slot = i.slot
+        AND n.round = i.round + 1 AND n.state = 'spare'
+), counted AS (
+    UPDATE datasets_generationjob j SET kept = j.kept + n.kept, dropped = j.dropped + n.dropped,
+        failed = j.failed + n.failed, spent_usd = j.spent_usd + n.spent
+    FROM (SELECT count(*) FILTER (WHERE state = 'kept') AS kept,
+            count(*) FILTER (WHERE state = 'dropped') AS dropped,
+            count(*) FILTER (WHERE state = 'failed') AS failed, sum(spent_usd) AS spent
+        FROM told WHERE state IN ('kept', 'dropped', 'failed')) n
+    WHERE j.id = %(job)s AND n.spent IS NOT NULL
+)
+SELECT pg_notify(%(channel)s, %(topic)s)
 """
 
 
@@ -121,6 +146,10 @@ class Committer:
         """
         await self._groups.ask(write)
 
+    def leave(self, write: Write) -> None:
+        """Have a write committed for which nobody waits."""
+        self._groups.put(write)
+
     async def close(self) -> None:
         """Commit what is left, also that for which nobody waits any more."""
         await self._groups.flush()
@@ -133,32 +162,30 @@ class Committer:
 
     def _commit(self, writes: Sequence[Write]) -> set[int]:
         """Write what this driver may still write; returns the items that it has lost."""
-        ids = sorted({write.item_id for write in writes})
-        with transaction.atomic():
-            mine = set(
-                GenerationItem.objects.select_for_update(of=("self",))
-                .filter(pk__in=ids, driver=self._driver)
-                .order_by("pk")
-                .values_list("pk", flat=True)
-            )
+        ids = {write.item_id for write in writes}
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_HELD, [list(ids), self._driver])
+            mine = {pk for (pk,) in cursor.fetchall()}
             held = [write for write in writes if write.item_id in mine]
-            PaidCall.objects.bulk_create(
-                PaidCall(tenant=self._tenant, job=self._job, item_id=w.item_id, **w.paid)
-                for w in held
-                if w.paid is not None
-            )
-            UsageRecord.objects.bulk_create(
-                UsageRecord(tenant=self._tenant, user_id=self._actor.user_id, **columns)
-                for w in held
-                for columns in w.usage
-            )
             changes = {w.item_id: w.change for w in held if w.change is not None}
-            if changes:
-                self._change(changes)
-            notify(self._tenant.pk, topic_of(self._job.pk))
-        return set(ids) - mine
+            written = {
+                "changes": self._changes(changes),
+                "paid": [{**w.paid, "item_id": w.item_id} for w in held if w.paid is not None],
+                "usage": [columns for w in held for columns in w.usage],
+            }
+            values: dict[str, Any] = {
+                "tenant": self._tenant.pk,
+                "user": self._actor.user_id,
+                "job": self._job.pk,
+                "channel": CHANNEL,
+                "topic": f"{self._tenant.pk}:{topic_of(self._job.pk)} ",
+            }
+            texts = {name: json.dumps(rows) for name, rows in written.items()}
+            cursor.execute(_WRITE, values | texts)
+        return ids - mine
 
-    def _change(self, changes: Mapping[int, Change]) -> None:
+    def _changes(self, changes: Mapping[int, Change]) -> list[dict[str, Any]]:
+        """Record the runs and rows of changes; returns what becomes of their items."""
         answered = [(change, change.run) for change in changes.values() if change.run is not None]
         made = runs_record(
             tenant=self._tenant, user_id=self._actor.user_id, runs=[run for _, run in answered]
@@ -166,21 +193,7 @@ class Committer:
         for (change, _), run_id in zip(answered, made, strict=True):
             change.data["run_id"] = run_id
         kept = self._keep({pk: change for pk, change in changes.items() if change.record})
-        told = {pk: self._told(pk, change, kept.get(pk)) for pk, change in changes.items()}
-        with connection.cursor() as cursor:
-            cursor.execute(_UPDATE, [json.dumps(list(told.values()))])
-            gone = [pk for pk, c in told.items() if c["state"] in ("dropped", "failed")]
-            if gone:
-                cursor.execute(_NEXT_ROUND, [gone])
-        ended = [c for c in told.values() if c["state"] in _ENDS]
-        if ended:
-            count = {end: sum(c["state"] == end for c in ended) for end in _ENDS}
-            GenerationJob.objects.filter(pk=self._job.pk).update(
-                kept=F("kept") + count[ItemState.KEPT],
-                dropped=F("dropped") + count[ItemState.DROPPED],
-                failed=F("failed") + count[ItemState.FAILED],
-                spent_usd=F("spent_usd") + sum(Decimal(c["spent_usd"]) for c in ended),
-            )
+        return [self._told(pk, change, kept.get(pk)) for pk, change in changes.items()]
 
     def _told(self, pk: int, change: Change, row_id: int | None) -> dict[str, Any]:
         state, reason = change.state, change.reason

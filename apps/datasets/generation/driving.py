@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import structlog
 from django.db import DatabaseError
@@ -98,6 +99,15 @@ async def _some_ended(tasks: set[asyncio.Task[None]], moment_s: float) -> set[as
 
 
 async def _carried(work: Work, item: Item) -> None:
+    """Bring an item as far as it goes; what was paid for is kept in every case."""
+    try:
+        await _brought_on(work, item)
+    finally:
+        if item.owed is not None:
+            work.committer.leave(item.owed)
+
+
+async def _brought_on(work: Work, item: Item) -> None:
     """Bring an item as far as it goes, and give it back where it cannot go on now."""
     try:
         while item.state in ITEM_OPEN and not work.halting:
@@ -122,7 +132,7 @@ async def _carried(work: Work, item: Item) -> None:
         await _written(work, item, Next(ItemState.FAILED, reason=reason))
     if item.state in ITEM_OPEN:
         with contextlib.suppress(ItemLost):
-            await work.committer.write(Write(item.pk, change=_given_back(item)))
+            await work.committer.write(_write_of(item, _given_back(item)))
 
 
 def _after_failure(item: Item, failure: Failed | DomainError) -> Next | None:
@@ -137,17 +147,21 @@ def _after_failure(item: Item, failure: Failed | DomainError) -> Next | None:
 
 
 async def _written(work: Work, item: Item, following: Next) -> None:
+    """Let an item come to what follows, and commit that with the call that led there."""
     item.data.update(following.data)
+    item.state = following.state
     if following.repairs is not None:
         item.repairs = following.repairs
+    if item.state == ItemState.ASSEMBLE:
+        return  # It asks nobody, and what it makes is committed with this.
     change = Change(
-        state=str(following.state),
+        state=str(item.state),
         data=item.data,
         spent_usd=item.spent_usd,
         reason=following.reason,
         repairs=item.repairs,
         failures=item.failures,
-        is_released=following.state not in ITEM_OPEN,
+        is_released=item.state not in ITEM_OPEN,
         record=following.record,
         lineage={
             "generation": work.job.pk,
@@ -157,8 +171,12 @@ async def _written(work: Work, item: Item, following: Next) -> None:
         },
         run=following.run,
     )
-    await work.committer.write(Write(item.pk, change=change))
-    item.state = following.state
+    await work.committer.write(_write_of(item, change))
+
+
+def _write_of(item: Item, change: Change) -> Write:
+    owed, item.owed = item.owed, None
+    return Write(item.pk, change=change) if owed is None else replace(owed, change=change)
 
 
 def _given_back(item: Item) -> Change:

@@ -65,13 +65,17 @@ class Gathered(Generic[T, R]):
         Raises:
             Exception: the function's, for the whole group or this question.
         """
+        return await asyncio.shield(self.put(wanted))
+
+    def put(self, wanted: T) -> asyncio.Future[R]:
+        """Ask without waiting; returns where the answer will be."""
         done: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, done))
         if self._pump is None:
             self._pump = asyncio.create_task(self._answered())
         if len(self._waiting) * FEW >= self._crowd.rows:
             self._complete.set()
-        return await asyncio.shield(done)
+        return done
 
     async def flush(self) -> None:
         """Answer at once what has been asked by now, also where nobody waits for it any more."""

@@ -86,12 +86,16 @@ class PaidJournal:
 
     async def turn_started(self, step: int) -> None:
         """Refuse to begin a call when the job is to halt: nothing of this step has been paid for."""
+        await self.settle()
         if self.work.halting:
             raise Released(self.work.halting)
         self.started = time.monotonic()
 
     async def turn_finished(self, step: int, turn: Turn) -> None:
-        """Commit the turn with what it cost, and with the results that led to it."""
+        """Commit the turn with what it cost, and with the results that led to it.
+
+        One that ends a question without tools is left to be committed with what its stage makes of it, which is at once.
+        """
         before = self.results[step - 1] if step else []
         cost = sum(e.cost_usd for e in self.used if e.cost_usd is not None)
         is_known = any(e.cost_usd is not None for e in self.used)
@@ -107,9 +111,17 @@ class PaidJournal:
             "cost_usd": f"{cost:.8f}" if is_known else None,
             "duration_ms": round((time.monotonic() - self.started) * 1000),
         }
-        await self.work.committer.write(Write(self.item.pk, paid, self.usage_take()))
+        self.item.owed = Write(self.item.pk, paid, self.usage_take())
+        if self.toolset:
+            await self.settle()
         self.turns.append(turn)
         self.results.append([])
+
+    async def settle(self) -> None:
+        """Commit the call that is not committed yet."""
+        owed, self.item.owed = self.item.owed, None
+        if owed is not None:
+            await self.work.committer.write(owed)
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """Let it run: the tools of a dataset only read, and may be called again."""
@@ -232,7 +244,10 @@ async def ask(
         )
     finally:
         if purse.is_used:
-            await work.in_db(purse.close)
+            try:
+                await journal.settle()  # Its usage record is what settles the money held for it.
+            finally:
+                await work.in_db(purse.close)
     _raise_failure(item, finished)
     if form is not None and finished.output is None:
         raise Failed(f"The model gave no usable answer to “{stage}”.")

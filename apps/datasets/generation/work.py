@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.datasets.generation.committing import Committer
+from apps.datasets.generation.committing import Committer, Write
 from apps.datasets.generation.corpus import Passage, passages_read
 from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
@@ -51,6 +51,7 @@ class Item:
         paid: calls of earlier attempts, by stage and attempt: each turn with the results that led to it.
         retry_reason: why it is given back to be tried again later.
         is_short: the budget had less left for it than a row may cost.
+        owed: a paid call that is committed with what follows from it, or before the next call is made.
     """
 
     pk: int
@@ -70,6 +71,7 @@ class Item:
     )
     retry_reason: str = ""
     is_short: bool = False
+    owed: Write | None = None
 
     @classmethod
     def of(cls, row: GenerationItem) -> Item:
