@@ -34,7 +34,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_group_is_answered_once_and_in_its_order() -> None:
     answers = Answers()
-    groups = Gathered(answers, Crowd(1, 24))
+    groups = Gathered(answers, Crowd(1, 3 * gathering.FEW))
     async with asyncio.timeout(10):
         found = await asyncio.gather(*map(groups.ask, (1, -2, 3)), return_exceptions=True)
     assert answers.groups == [[1, -2, 3]]
@@ -74,3 +74,12 @@ async def test_what_nobody_waits_for_any_more_is_answered_at_the_end() -> None:
     async with asyncio.timeout(10):
         await groups.flush()
     assert answers.groups == [[1, 2]]
+
+
+async def test_what_is_put_down_without_waiting_is_answered_too() -> None:
+    answers = Answers()
+    groups = Gathered(answers, Crowd(1, 100))
+    groups.put(1)
+    async with asyncio.timeout(10):
+        await groups.flush()
+    assert answers.groups == [[1]]

@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-GATHER_S = 0.2
+GATHER_S = 0.3
 """How long the first of a group waits at most for others, while twice as many rows are under way as calls."""
-FEW = 8
+FEW = 4
 """A group is complete with one of so many rows under way."""
 
 
