@@ -1,4 +1,4 @@
-"""Encryption of what must be stored and read again: the provider keys of workspaces.
+"""Encryption of what must be stored and read again: keys of providers, credentials of tools, second factors.
 
 Fernet (AES-128-CBC with HMAC-SHA256, https://github.com/fernet/spec). ``CREDENTIAL_KEYS`` holds the keys, the first one
 encrypts and all decrypt, so that keys are rotated by putting a new one in front; ``manage.py credentials_rotate`` then

@@ -12,6 +12,7 @@ from tenancy.actors import system_actor
 from tenancy.crypto import DecryptionError, rotate
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
+from tenancy.second_factors import factors_rotate
 from tenancy.services import audit_record
 
 SUFFIX = "_encrypted"  # how every column is called that holds what ``tenancy.crypto`` made
@@ -30,6 +31,11 @@ class Command(BaseCommand):
                 for field in model._meta.concrete_fields:
                     if field.name.endswith(SUFFIX):
                         unreadable += self._column(model, field.name)
+            anew, kept, lost = factors_rotate()
+        self.stdout.write(
+            f"mfa.Authenticator: {anew} encrypted anew, {kept} left, {lost} unreadable"
+        )
+        unreadable += lost
         if unreadable:
             raise CommandError(
                 f"{unreadable} value(s) cannot be read with any key of this server and were left as they are. Put the key "

@@ -1,0 +1,79 @@
+"""What a person's second factor rests on (TOTP secret, seed of the recovery codes): stored encrypted, shown to nobody."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+
+from tenancy import crypto
+
+logger = logging.getLogger(__name__)
+
+_NOBODYS = 0  # a person's, in no workspace
+_PURPOSE = "second factor"
+_FERNET = "gAAAA"
+"""How every Fernet token of this era begins, and no secret in Base32 or hexadecimal digits does."""
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """How allauth stores the secrets of second factors."""
+
+    def encrypt(self, text: str) -> str:
+        """Return a secret as it is stored."""
+        return crypto.encrypt(text, tenant_id=_NOBODYS, purpose=_PURPOSE).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Return a stored secret; one that no key of this server fits is a new one, which nobody has codes of."""
+        if not encrypted_text.startswith(_FERNET):
+            return encrypted_text  # stored before secrets were encrypted
+        try:
+            stored = encrypted_text.encode()
+            return crypto.decrypt(stored, tenant_id=_NOBODYS, purpose=_PURPOSE).reveal()
+        except crypto.DecryptionError as error:
+            logger.warning("second_factor_unreadable", extra={"problem": str(error)})
+            return base64.b32encode(secrets.token_bytes(20)).decode()
+
+
+def factors_rotate() -> tuple[int, int, int]:
+    """Encrypt every second factor with the first key, those from before secrets were encrypted too.
+
+    Returns:
+        How many were encrypted anew, left as they are, and cannot be read with any key.
+    """
+    anew = kept = unreadable = 0
+    for factor in Authenticator.objects.order_by("pk").iterator(chunk_size=200):
+        try:
+            data = _rotated(factor.data)
+        except crypto.DecryptionError:
+            unreadable += 1
+            continue
+        # Only what was read is replaced: its person may set up another one meanwhile.
+        same = Authenticator.objects.filter(pk=factor.pk, data=factor.data)
+        changed = data != factor.data and same.update(data=data)
+        anew += bool(changed)
+        kept += not changed
+    return anew, kept, unreadable
+
+
+def _rotated(data: dict[str, Any]) -> dict[str, Any]:
+    found = dict(data)
+    for name in ("secret", "seed"):
+        if name in found:
+            found[name] = _one(found[name])
+    if "migrated_codes" in found:
+        found["migrated_codes"] = [_one(code) for code in found["migrated_codes"]]
+    return found
+
+
+def _one(stored: str) -> str:
+    anew: Callable[[str], str] = SecondFactorAdapter().encrypt
+    if not stored.startswith(_FERNET):
+        return anew(stored)
+    rotated = crypto.rotate(stored.encode())
+    return stored if rotated is None else rotated.decode()
