@@ -15,6 +15,8 @@ from tenancy.actors import Actor
 
 MAX_QUERY = 200
 _WORDS = re.compile(r"\w+")
+_LINES = re.compile(r"\|(?:\s*:?-+:?\s*\|)+|(?:^|\n)\s*#{1,6}\s")
+"""What Markdown draws as lines and sizes: the rule of a table, the marks of a heading."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
 # Postgres full text search (https://www.postgresql.org/docs/current/textsearch.html). The best message of each conversation
 # is shown; a match in the title alone shows none.
@@ -108,7 +110,8 @@ def conversation_find(*, actor: Actor, query: str, most: int = 30) -> list[Found
 
 
 def _marked(headline: str) -> tuple[str, list[tuple[int, int]]]:
-    """Take a headline apart: its text on one line, and where the marks are."""
+    """Take a headline apart: its text on one line without marks of Markdown, and where the marks of the search are."""
+    headline = _LINES.sub(" ", headline).replace("**", "").replace("`", "")
     text, marks, start = "", list[tuple[int, int]](), None
     for part in re.split(f"([{_OPEN}{_CLOSE}])", re.sub(r"\s+", " ", headline)):
         if part == _OPEN:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -30,6 +30,21 @@ TENANT_PATH = re.compile(
 )
 
 
+def _sign_in(back: str) -> str:
+    """Return where to sign in, and to come back from there."""
+    return f"{reverse('account_login')}?next={quote(back)}"
+
+
+def _page_open(request: Any) -> str:
+    """Return the page of a workspace that htmx asks from, else "/"; of what the browser says only the path counts."""
+    try:
+        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    except ValueError:  # no URL at all
+        return "/"
+    is_ours = TENANT_PATH.match(page.path) is not None
+    return page._replace(scheme="", netloc="", fragment="").geturl() if is_ours else "/"
+
+
 def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | None]:
     """Find the scope of a request; a response is returned instead when it may not go on."""
     request.tenant = request.membership = request.actor = request.admin_tenant = None
@@ -37,10 +52,9 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
         if not request.user.is_authenticated:
             if request.headers.get("HX-Request"):
                 response = HttpResponse(status=401)
-                response["HX-Redirect"] = reverse("account_login")
+                response["HX-Redirect"] = _sign_in(_page_open(request))
                 return nullcontext(), response
-            target = f"{reverse('account_login')}?next={quote(request.get_full_path())}"
-            return nullcontext(), HttpResponseRedirect(target)
+            return nullcontext(), HttpResponseRedirect(_sign_in(request.get_full_path()))
         membership = membership_find(user=request.user, slug=match["slug"])
         if membership is None:
             raise Http404

@@ -9,6 +9,7 @@ from django.utils.functional import SimpleLazyObject
 
 from runs.approvals import approval_count
 from tenancy.selectors import membership_list
+from web.accounts import AccountAdapter
 
 _NAV = {
     "conversations": "chat",
@@ -22,7 +23,7 @@ _NAV = {
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Return tenant, membership, actor, memberships (read only when a template looks) and the current section."""
+    """Return tenant, membership, actor, memberships and what else is read only when a template looks, and the current section."""
     user: Any = getattr(request, "user", None)
     actor = getattr(request, "actor", None)
     match = request.resolver_match
@@ -37,5 +38,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         ),
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),
+        "is_signup_open": SimpleLazyObject(lambda: AccountAdapter().is_open_for_signup(request)),
         "request_id": getattr(request, "request_id", ""),
     }

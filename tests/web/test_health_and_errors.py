@@ -151,3 +151,19 @@ def test_workspace_that_cannot_be_is_asked_for_like_any_other(cast: Cast, slug: 
     client = Client()
     client.force_login(cast.user("owner"), backend="django.contrib.auth.backends.ModelBackend")
     assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("page", "back"),
+    [
+        ("https://any.example/t/acme/chat/7/?x=1#end", "/t/acme/chat/7/%3Fx%3D1"),
+        ("https://any.example/accounts/", "/"),
+        ("http://[", "/"),
+    ],
+    ids=["page", "no-workspace", "no-url"],
+)
+def test_expired_session_leads_back_to_the_page_that_was_open(page: str, back: str, db):
+    asked = {"HX-Request": "true", "HX-Current-URL": page}
+    refused = Client().post("/t/acme/chat/7/turns/", headers=asked)
+    assert refused.status_code == 401
+    assert refused["HX-Redirect"] == f"/accounts/login/?next={back}"

@@ -58,6 +58,8 @@ def test_new_person_signs_up_and_joins(cast: Cast, link: str):
 
 def test_sign_up_is_closed_without_an_open_invitation(cast: Cast, link: str):
     assert sign_up(Client()).status_code == 200
+    assert "by invitation" in Client().get(reverse("account_signup")).content.decode()
+    assert reverse("account_signup") not in Client().get(reverse("account_login")).content.decode()
     client = Client()
     client.get(link)
     with tenant_scope(cast.tenant.pk):
