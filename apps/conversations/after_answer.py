@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from apps.conversations import services
-from apps.conversations.models import Turn
 from jobs.context import JobContext
 from jobs.registry import job
 from tenancy.actors import system_actor
@@ -19,16 +18,12 @@ async def queue_next(ctx: JobContext, *, conversation_id: int) -> None:
 @job(services.TITLE_JOB, lane="loop", max_attempts=1)
 async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     """Have a model name a conversation after its first answer."""
-    await ctx.blocking(lambda: _name(ctx, turn_id))
+    tenant = Tenant(pk=ctx.tenant_id)
+    actor = system_actor(ctx.tenant_id, ctx.user_id)
+    await services.title_make(
+        tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check
+    )
 
 
 def _ask_next(tenant_id: int, conversation_id: int) -> None:
     services.queued_next(tenant=Tenant.objects.get(pk=tenant_id), conversation_pk=conversation_id)
-
-
-def _name(ctx: JobContext, turn_id: int) -> None:
-    rows = Turn.objects.select_related("tenant", "conversation", "run")
-    turn = rows.filter(tenant_id=ctx.tenant_id, pk=turn_id).first()
-    if turn is not None:
-        actor = system_actor(ctx.tenant_id, ctx.user_id)
-        services.title_make(tenant=turn.tenant, actor=actor, turn=turn, check=ctx.check)

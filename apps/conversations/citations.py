@@ -222,12 +222,12 @@ def quote_find(sentence: str, text: str) -> tuple[int, int]:
     spans = sentences_of(text)
     wanted = words_weighted(sentence)
     best, best_score = (spans[0] if spans else (0, 0)), 0.0
+    words = [set(words_weighted(text[start:end])) for start, end in spans]
     for index, (start, end) in enumerate(spans):
-        windows = [(start, end)]
+        windows = [((start, end), words[index])]
         if index + 1 < len(spans):
-            windows.append((start, spans[index + 1][1]))
-        for window in windows:
-            found = words_weighted(text[window[0] : window[1]])
+            windows.append(((start, spans[index + 1][1]), words[index] | words[index + 1]))
+        for window, found in windows:
             shared = sum(weight for word, weight in wanted.items() if word in found)
             score = shared / (1 + 0.15 * len(found) ** 0.5)
             if score > best_score:
@@ -257,7 +257,7 @@ def words_weighted(text: str) -> dict[str, float]:
     """Return the words of a text that say something, in lower case, with their weight: more for those with a digit."""
     words = (word.lower() for word in _WORD.findall(text))
     return {
-        word: 3.0 if any(c.isdigit() for c in word) else 1.0
+        word: 1.0 if word.isalpha() or not any(map(str.isdigit, word)) else 3.0
         for word in words
         if word not in _COMMON and (len(word) > 1 or word.isdigit())
     }

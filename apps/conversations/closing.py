@@ -25,12 +25,13 @@ _PROBLEM_MOST = 1_000
 def turn_close(run: Run) -> None:
     """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
     turn = (
-        Turn.objects.select_related("assistant_version")
+        Turn.objects.select_related("assistant_version", "tenant")
         .filter(tenant_id=run.tenant_id, run=run)
         .first()
     )
     if turn is None:
         return
+    turn.run = run
     form = form_of(turn.assistant_version)
     cited = answer_cite(shown_text(run.answer, form is not None), passages_of(payload_list(run)))
     if cited.text.strip():

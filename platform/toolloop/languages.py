@@ -47,6 +47,8 @@ def language_name(text: str) -> str:
     Scripts that several languages share (Cyrillic, Arabic, Devanagari) are not told apart, and so not named.
     """
     shown = text[:_LONGEST]
+    if shown.isascii():
+        return _by_words(shown)
     scripts = Counter(
         unicodedata.name(letter, "").partition(" ")[0] for letter in shown if letter.isalpha()
     )

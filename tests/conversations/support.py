@@ -13,10 +13,11 @@ from asgiref.sync import sync_to_async
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.conversations import tasks
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.services import conversation_create, turn_submit
+from apps.conversations.services import conversation_create, title_make, turn_submit
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.runner import _finish
+from runs.here import Here
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.factories import make_collection
@@ -123,6 +124,16 @@ def job_of(turn: Turn) -> Job:
     with tenant_scope(turn.tenant_id):
         job: Job = Turn.objects.select_related("run__job").get(pk=turn.pk).run.job
         return job
+
+
+def title_made(cast: Cast, turn: Turn) -> str:
+    """Return the title that the job which names conversations makes, "" for none."""
+    here = Here()
+    return here.run(
+        title_make(
+            tenant=cast.tenant, actor=cast.actor("member"), turn_id=turn.pk, in_db=here.in_db
+        )
+    )
 
 
 def fresh(turn: Turn) -> Any:

@@ -22,7 +22,7 @@ from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
-from tests.conversations.support import ask, fresh
+from tests.conversations.support import ask, fresh, title_made
 from tests.conversations.test_branches import act, end, loaded
 from toolloop.messages import Usage
 
@@ -122,18 +122,21 @@ def model_titles(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """A model that names everything “Duties on cars”; returns what it was asked."""
     asked: list[dict[str, Any]] = []
 
-    def complete(**values: Any) -> Completion:
-        asked.append(values)
-        return Completion(None, ' "Duties on cars."\n', Usage(), 0.001)
+    class Asking:
+        async def answer(self, in_db: Any) -> Completion:
+            return Completion(None, ' "Duties on cars."\n', Usage(), 0.001)
 
-    monkeypatch.setattr(titles, "completion_run", complete)
+    def prepare(**values: Any) -> Asking:
+        asked.append(values)
+        return Asking()
+
+    monkeypatch.setattr(titles, "completion_prepare", prepare)
     return asked
 
 
 def named(cast: Cast, turn: Turn) -> str:
     with tenant_scope(cast.tenant.pk):
-        row = Turn.objects.select_related("tenant", "run", "conversation").get(pk=turn.pk)
-        services.title_make(tenant=cast.tenant, actor=cast.actor("member"), turn=row)
+        title_made(cast, turn)
     title: str = fresh(turn).conversation.title
     return title
 

@@ -27,7 +27,7 @@ from tenancy.services import api_key_create
 from tests.budgets.test_ledger import set_budget, spend
 from tests.cast import Cast
 from tests.collections.conftest import WordEmbedder, embedder
-from tests.conversations.support import Library, answer, ask
+from tests.conversations.support import Library, answer, ask, title_made
 from tests.conversations.test_modes import asked, follow, written
 from tests.conversations.test_views import HTMX, client_of, key_headers, url
 from tests.runs.test_budgets import CENT, MODEL
@@ -283,8 +283,7 @@ def _priced(turn: Turn) -> None:
 
 def _titled(cast: Cast, turn: Turn) -> str:
     with tenant_scope(cast.tenant.pk):
-        row = Turn.objects.select_related("tenant", "run", "conversation").get(pk=turn.pk)
-        return services.title_make(tenant=cast.tenant, actor=cast.actor("member"), turn=row)
+        return title_made(cast, turn)
 
 
 def _outlives(cast: Cast, turn: Turn) -> None:

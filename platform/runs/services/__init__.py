@@ -5,6 +5,8 @@ from runs.services.completions import (
     COMPLETION_LIMITS,
     Completion,
     CompletionFailed,
+    Question,
+    completion_prepare,
     completion_run,
 )
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
@@ -21,10 +23,12 @@ __all__ = [
     "AnsweredRun",
     "Completion",
     "CompletionFailed",
+    "Question",
     "Replay",
     "ReplayRow",
     "call_decide",
     "call_hand_over",
+    "completion_prepare",
     "completion_run",
     "decisions_expire",
     "helper_ask",

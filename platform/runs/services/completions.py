@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -17,7 +17,7 @@ from budgets.ledger import EXCEEDED, BudgetExceeded, Payer
 from runs.here import Here
 from runs.models import UsageRecord
 from runs.providers import TenantProvider, provider_for
-from runs.purse import BudgetPurse
+from runs.purse import BudgetPurse, InDb
 from runs.services.asking import loop_ask
 from runs.usage import LOST, usage_columns
 from tenancy.actors import Actor
@@ -108,6 +108,33 @@ def completion_run(
         Conflict: ``model_unavailable``.
         RuntimeError: called from an event loop's thread.
     """
+    question = completion_prepare(
+        tenant=tenant, actor=actor, model=model, system=system, prompt=prompt, output=output, purpose=purpose,
+        limits=limits, attribution=attribution, check=check, payer=payer,
+    )  # fmt: skip
+    return question.answer_here()
+
+
+def completion_prepare(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    model: str,
+    system: str = "",
+    prompt: str | Sequence[Message],
+    output: type[Any] | Mapping[str, Any] | Output | None = None,
+    purpose: str,
+    limits: Limits = COMPLETION_LIMITS,
+    attribution: Mapping[str, Any] | None = None,
+    check: Callable[[], None] | None = None,
+    payer: Payer | None = None,
+) -> Question:
+    """Return what ``completion_run`` would ask, for a coroutine: see there. It reads the database, and asks nobody yet.
+
+    Raises:
+        Invalid: ``unknown_model``, or one that is no language model.
+        Conflict: ``model_unavailable``.
+    """
     if not 0 < len(purpose) <= _MAX_PURPOSE:
         raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
     provider = provider_for(tenant, model)
@@ -116,7 +143,10 @@ def completion_run(
             "unknown_model", f"{provider.info.label} cannot write; choose a language model."
         )
     payer = payer or Payer(tenant.pk, actor.user_id, actor.api_key_id)
-    question = _Question(
+    return Question(
+        tenant=tenant,
+        payer=payer,
+        purpose=purpose,
         provider=provider,
         system=system,
         history=[UserMessage(prompt)] if isinstance(prompt, str) else list(prompt),
@@ -125,44 +155,15 @@ def completion_run(
         metadata={**(attribution or {}), "purpose": purpose, **payer.attribution},
         check=check,
     )
-    used: list[UsageEvent] = []
-    here = Here()
-    purse = BudgetPurse(payer, here.in_db)
-    try:
-        end = here.run(question.ask(used.append, purse))
-    finally:
-        _record(tenant, payer, purpose, used)
-        purse.close()
-    if end.status != "completed":
-        raise CompletionFailed(
-            end.error_code or end.status, end.error_message, is_retryable=end.retryable,
-            status=BudgetExceeded.default_status if end.error_code == EXCEEDED else None,
-        )  # fmt: skip
-    if (question.output is not None and end.output is None) or not end.text.strip():
-        why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
-        raise CompletionFailed(
-            "no_answer", f"The model {provider.info.label} gave no usable answer: {why}.",
-            is_retryable=False,
-        )  # fmt: skip
-    return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
-
-
-def _record(tenant: Tenant, payer: Payer, purpose: str, used: Sequence[UsageEvent]) -> None:
-    UsageRecord.objects.bulk_create(
-        UsageRecord(
-            tenant=tenant,
-            user_id=payer.user_id,
-            **{**usage_columns(event), "kind": LOST if event.is_lost else purpose, "step": None},
-        )
-        for event in used
-        if not event.is_cached
-    )
 
 
 @dataclass(slots=True)
-class _Question:
-    """One call of the loop, in an event loop of its own."""
+class Question:
+    """One call of the loop, for one answer."""
 
+    tenant: Tenant
+    payer: Payer
+    purpose: str
     provider: TenantProvider
     system: str
     history: list[Message]
@@ -170,13 +171,63 @@ class _Question:
     limits: Limits
     metadata: Mapping[str, Any]
     check: Callable[[], None] | None
+    _used: list[UsageEvent] = field(default_factory=list)
 
-    async def ask(self, on_usage: Callable[[UsageEvent], None], purse: Purse) -> RunFinished:
+    def answer_here(self) -> Completion:
+        """Ask in an event loop of this thread's; see ``completion_run``."""
+        here = Here()
+        purse = BudgetPurse(self.payer, here.in_db)
+        try:
+            end = here.run(self._ask(purse))
+        finally:
+            self._pay(purse)
+        return self._completion(end)
+
+    async def answer(self, in_db: InDb) -> Completion:
+        """Ask in this event loop, which reaches the database by ``in_db``; raises what ``completion_run`` does."""
+        purse = BudgetPurse(self.payer, in_db)
+        try:
+            end = await self._ask(purse)
+        finally:
+            await in_db(self._pay, purse)
+        return self._completion(end)
+
+    def _pay(self, purse: BudgetPurse) -> None:
+        UsageRecord.objects.bulk_create(
+            UsageRecord(
+                tenant=self.tenant,
+                user_id=self.payer.user_id,
+                **{
+                    **usage_columns(event),
+                    "kind": LOST if event.is_lost else self.purpose,
+                    "step": None,
+                },
+            )
+            for event in self._used
+            if not event.is_cached
+        )
+        purse.close()
+
+    def _completion(self, end: RunFinished) -> Completion:
+        if end.status != "completed":
+            raise CompletionFailed(
+                end.error_code or end.status, end.error_message, is_retryable=end.retryable,
+                status=BudgetExceeded.default_status if end.error_code == EXCEEDED else None,
+            )  # fmt: skip
+        if (self.output is not None and end.output is None) or not end.text.strip():
+            why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
+            raise CompletionFailed(
+                "no_answer", f"The model {self.provider.info.label} gave no usable answer: {why}.",
+                is_retryable=False,
+            )  # fmt: skip
+        return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
+
+    async def _ask(self, purse: Purse) -> RunFinished:
         """Return how it ended; raises what ``check`` raised."""
         stop = asyncio.Event()
         watch = asyncio.create_task(self._watch(stop))
         try:
-            end = await self._drive(stop, on_usage, purse)
+            end = await self._drive(stop, purse)
         finally:
             watch.cancel()
             (ended,) = await asyncio.gather(watch, return_exceptions=True)
@@ -185,9 +236,7 @@ class _Question:
             raise ended
         return end
 
-    async def _drive(
-        self, stop: asyncio.Event, on_usage: Callable[[UsageEvent], None], purse: Purse
-    ) -> RunFinished:
+    async def _drive(self, stop: asyncio.Event, purse: Purse) -> RunFinished:
         return await loop_ask(
             provider=self.provider,
             model=self.provider.info.model,
@@ -197,7 +246,7 @@ class _Question:
             limits=self.limits,
             output=self.output,
             stop=stop,
-            on_usage=on_usage,
+            on_usage=self._used.append,
             usage_metadata=self.metadata,
             purse=purse,
         )
@@ -218,4 +267,11 @@ class _Question:
             log.exception("provider_close_failed", provider=self.provider.name)
 
 
-__all__ = ["COMPLETION_LIMITS", "Completion", "CompletionFailed", "completion_run"]
+__all__ = [
+    "COMPLETION_LIMITS",
+    "Completion",
+    "CompletionFailed",
+    "Question",
+    "completion_prepare",
+    "completion_run",
+]

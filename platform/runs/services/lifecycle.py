@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
@@ -19,11 +19,9 @@ from runs.deciders import APPROVALS
 from runs.models import (
     ACTIVE,
     DecisionStatus,
-    PendingDecision,
     Run,
     RunEvent,
     RunStatus,
-    ToolCall,
     ToolCallStatus,
 )
 from runs.providers import model_is_free
@@ -176,22 +174,39 @@ def finished_tell(run: Run) -> None:
     )
 
 
+_CLOSE = """
+WITH calls AS (
+    UPDATE runs_toolcall SET finished_at = %(now)s,
+        status = CASE status WHEN %(running)s THEN %(unknown)s ELSE %(denied)s END,
+        error_code = CASE status WHEN %(running)s THEN 'outcome_unknown' ELSE 'cancelled' END,
+        content = CASE status WHEN %(running)s THEN content ELSE %(not_run)s END
+    WHERE tenant_id = %(tenant)s AND run_id = %(run)s AND status IN (%(running)s, %(waiting)s)
+), questions AS (
+    UPDATE runs_pendingdecision SET status = %(cancelled)s, decided_at = %(now)s
+    WHERE tenant_id = %(tenant)s AND run_id = %(run)s AND status = %(pending)s
+    RETURNING id
+)
+SELECT count(*) FROM questions
+"""
+
+
 def open_ends_close(run: Run) -> None:
     """Close what an ended run has left open: calls that did not come back in time, and questions to people."""
-    now = run.finished_at
-    unended = ToolCall.objects.filter(run=run)
-    unended.filter(status=ToolCallStatus.RUNNING).update(
-        status=ToolCallStatus.UNKNOWN, error_code="outcome_unknown", finished_at=now
-    )
-    unended.filter(status=ToolCallStatus.WAITING).update(
-        status=ToolCallStatus.DENIED,
-        error_code="cancelled",
-        content="This call was not run: the run ended before anybody decided about it.",
-        finished_at=now,
-    )
-    cancelled = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING).update(
-        status=DecisionStatus.CANCELLED, decided_at=now
-    )
+    values = {
+        "now": run.finished_at,
+        "tenant": run.tenant_id,
+        "run": run.pk,
+        "running": ToolCallStatus.RUNNING.value,
+        "waiting": ToolCallStatus.WAITING.value,
+        "unknown": ToolCallStatus.UNKNOWN.value,
+        "denied": ToolCallStatus.DENIED.value,
+        "not_run": "This call was not run: the run ended before anybody decided about it.",
+        "pending": DecisionStatus.PENDING.value,
+        "cancelled": DecisionStatus.CANCELLED.value,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSE, values)
+        (cancelled,) = cursor.fetchone()
     if cancelled:
         notify(run.tenant_id, APPROVALS)
 
