@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.collections.models import Chunk
+from django.db import connection
+
 from apps.conversations.answered import answer_tell
 from apps.conversations.answers import form_of, shown_text, value_cited
 from apps.conversations.citations import answer_cite, passages_of
-from apps.conversations.models import Citation, Message, QueuedQuestion, Turn
+from apps.conversations.models import Citation, Message, Turn
 from apps.conversations.services import QUEUE_JOB, TITLE_JOB
 from apps.conversations.support import unsupported_find
 from basics.storable import text_storable
@@ -17,21 +18,32 @@ from runs.models import Run, RunStatus
 from runs.providers import is_extractive
 from runs.selectors import payload_list
 from tenancy.actors import system_actor
+from tenancy.database.columns import Columns
+from tenancy.models import Tenant
 from toolloop.output import Output
 
 _PROBLEM_MOST = 1_000
+# By hand, because every answer ends with them.
+_TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
+_CLOSING = f"""
+SELECT {_TURN}, {_TENANT} FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
+WHERE t.tenant_id = %s AND t.run_id = %s ORDER BY t.id LIMIT 1
+"""  # noqa: S608 - names of columns
+_ALIVE = """
+SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE
+"""
+_END = """
+UPDATE conversations_turn t SET is_active = false, removed_markers = %s WHERE tenant_id = %s AND id = %s
+RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
+    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)
+"""
 
 
 def turn_close(run: Run) -> None:
     """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
-    turn = (
-        Turn.objects.select_related("assistant_version", "tenant")
-        .filter(tenant_id=run.tenant_id, run=run)
-        .first()
-    )
+    turn = _turn(run)
     if turn is None:
         return
-    turn.run = run
     form = form_of(turn.assistant_version)
     cited = answer_cite(shown_text(run.answer, form is not None), passages_of(payload_list(run)))
     if cited.text.strip():
@@ -48,7 +60,7 @@ def turn_close(run: Run) -> None:
             unsupported=unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}),
         )
     if cited.sources:
-        alive = _alive([s.passage.chunk_id for s in cited.sources])
+        alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])
         Citation.objects.bulk_create(
             Citation(
                 tenant_id=run.tenant_id,
@@ -67,16 +79,31 @@ def turn_close(run: Run) -> None:
             for s in cited.sources
         )
     turn.is_active, turn.removed_markers = False, cited.removed
-    turn.save(update_fields=["is_active", "removed_markers"])
+    with connection.cursor() as cursor:
+        cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])
+        (is_queue,) = cursor.fetchone()
     if cited.text.strip():
         answer_tell(turn)
-    _go_on(turn, run, has_answer=bool(cited.text.strip()))
+    _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
 
 
-def _go_on(turn: Turn, run: Run, *, has_answer: bool) -> None:
+def _turn(run: Run) -> Turn | None:
+    """Return the turn whose run this is, with it and its tenant; None when it has another run by now."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSING, [run.tenant_id, run.pk])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    turn = _TURN.take(values)
+    turn.run, turn.tenant = run, _TENANT.take(values)
+    return turn
+
+
+def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
     """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
     actor = system_actor(turn.tenant_id, run.user_id)
-    if QueuedQuestion.objects.filter(conversation_id=turn.conversation_id).exists():
+    if is_queue:
         # No dedupe key: a job that is just ending may have looked before this turn ended.
         job_enqueue(
             tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
@@ -100,7 +127,8 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
     return value, text_storable(problem)[:_PROBLEM_MOST]
 
 
-def _alive(chunk_ids: list[int]) -> dict[int, int]:
+def _alive(tenant_id: int, chunk_ids: list[int]) -> dict[int, int]:
     """Return chunk id to document id of the chunks that still exist, locked so that they stay until the commit."""
-    rows = Chunk.objects.filter(pk__in=chunk_ids).select_for_update(no_key=True).order_by("pk")
-    return dict(rows.values_list("pk", "document_id"))
+    with connection.cursor() as cursor:
+        cursor.execute(_ALIVE, [tenant_id, chunk_ids])
+        return dict(cursor.fetchall())

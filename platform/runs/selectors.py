@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import connection
 from django.db.models import Prefetch, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
@@ -59,8 +61,12 @@ CALLS_SHOWN = (
 
 def payload_list(run: Run) -> list[object]:
     """Return the payloads of a run's tool calls, oldest first."""
-    rows = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, payload__isnull=False)
-    return list(rows.order_by("pk").values_list("payload", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT payload FROM runs_toolcall WHERE tenant_id = %s AND run_id = %s AND payload IS NOT NULL ORDER BY id",
+            [run.tenant_id, run.pk],
+        )
+        return [json.loads(payload) for (payload,) in cursor.fetchall()]
 
 
 def payloads_named(runs: QuerySet[Run], names: Iterable[str]) -> list[dict[str, Any]]:

@@ -124,11 +124,13 @@ def webhook_emit(*, tenant_id: int, event: Event, object_key: str, data: Mapping
     Returns:
         How many webhooks will be told.
     """
-    rows = Webhook.objects.filter(
-        tenant_id=tenant_id, is_enabled=True, events__contains=[event.value]
-    ).select_related("tenant")
+    # By hand: every run ends with it, and most workspaces have no webhook.
+    rows = Webhook.objects.raw(
+        "SELECT * FROM webhooks_webhook WHERE tenant_id = %s AND is_enabled AND events ? %s ORDER BY id",
+        [tenant_id, event.value],
+    )
     event_id = uuid.uuid4()
-    wanted = list(rows.order_by("pk"))
+    wanted = list(rows.prefetch_related("tenant"))
     for row in wanted:
         _outbox(row, system_actor(tenant_id), event, event_id, object_key, data)
     return len(wanted)

@@ -16,7 +16,7 @@ from apps.conversations.services.checks import (
     model_checked,
     text_checked,
 )
-from apps.conversations.services.turns import turn_add, turn_ends, turn_submit
+from apps.conversations.services.turns import Asked, turn_add, turn_ends, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
 from runs.models import Run
@@ -60,10 +60,8 @@ def question_queue(
         if client_id in waiting:
             return waiting[client_id]
         if ends.known is not None or not (waiting or ends.active):
-            return turn_add(
-                tenant, actor, row, ends, text=text, client_id=client_id, model=model, assistant=assistant,
-                attachments=attachments,
-            )  # fmt: skip
+            asked = Asked(text, client_id, model, assistant, attachments)
+            return turn_add(tenant, actor, row, ends, asked)
         if assistant is not None:
             raise Conflict(
                 "conversation_busy",

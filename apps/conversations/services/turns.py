@@ -80,14 +80,23 @@ def turn_submit(
         Missing: the conversation is not the actor's.
     """
     actor.require("conversation.write")
-    text = text_checked(text)
+    asked = Asked(text_checked(text), client_id, model, assistant, attachments, beside, after)
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
-        ends = turn_ends(row, client_id)
-        return turn_add(
-            tenant, actor, row, ends, text=text, client_id=client_id, model=model, assistant=assistant,
-            attachments=attachments, beside=beside, after=after,
-        )  # fmt: skip
+        return turn_add(tenant, actor, row, turn_ends(row, client_id), asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was sent, its text checked; for the fields see ``turn_submit``."""
+
+    text: str
+    client_id: uuid.UUID
+    model: str = ""
+    assistant: str | None = None
+    attachments: Sequence[int] = ()
+    beside: Turn | None = None
+    after: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,45 +140,32 @@ def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
         return TurnEnds(*cursor.fetchone())
 
 
-def turn_add(
-    tenant: Tenant,
-    actor: Actor,
-    row: Conversation,
-    ends: TurnEnds,
-    *,
-    text: str,
-    client_id: uuid.UUID,
-    model: str = "",
-    assistant: str | None = None,
-    attachments: Sequence[int] = (),
-    beside: Turn | None = None,
-    after: Turn | None = None,
-) -> Turn:
-    """Do what ``turn_submit`` does, in its transaction and under the conversation's lock; the text is checked."""
+def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: Asked) -> Turn:
+    """Do what ``turn_submit`` does, in its transaction and under the conversation's lock."""
     if ends.known is not None:
         return Turn.objects.get(pk=ends.known, conversation=row)
     if ends.active is not None:
         raise _busy(Turn.objects.get(pk=ends.active, conversation=row))
-    version = answerer_choose(tenant, actor, row, assistant=assistant, model=model)
-    files = attachments_checked(actor, row, attachments, beside)
+    version = answerer_choose(tenant, actor, row, assistant=asked.assistant, model=asked.model)
+    files = attachments_checked(actor, row, asked.attachments, asked.beside)
     attachments_seen(tenant, files, row.model)
     run = _run(tenant, actor, row, version, has_files=ends.has_files)
     turn = Turn.objects.create(
         tenant=tenant,
         conversation=row,
         run=run,
-        parent_id=_parent(row, beside, after),
+        parent_id=_parent(row, asked.beside, asked.after),
         assistant_version=version,
         index=0 if ends.newest is None else ends.newest + 1,
-        client_id=client_id,
+        client_id=asked.client_id,
     )
-    row.title, row.head = row.title or title_of(text), turn
-    row.updated_at, row.draft = timezone.now(), draft_after(row.draft, text)
+    row.title, row.head = row.title or title_of(asked.text), turn
+    row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
     row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
-    Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=text)
+    Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
     turn.attached = attachments_send(turn, files)
     _start(tenant, actor, turn, run)
-    turn.asked = text  # what a page needs to show the new turn without reading it back
+    turn.asked = asked.text  # what a page needs to show the new turn without reading it back
     return turn
 
 
