@@ -14,7 +14,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.utils import timezone
 
-from apps.collections.models import Document
+from apps.collections.models import Collection, Document
 from apps.conversations import selectors, services, tasks
 from apps.conversations.branches import branch_before
 from apps.conversations.models import Conversation, Message, Turn
@@ -404,3 +404,30 @@ async def test_worker_gives_up_quietly_when_the_conversation_is_deleted_under_it
         again = await sync_to_async(take)(job, "w2", lane_threads)
         await tasks.turn_run(again, **job.payload)  # nothing left to do
         assert not await sync_to_async(Run.objects.exists)()
+
+
+def test_conversation_searches_what_its_person_may_see_of_what_was_chosen(cast: Cast) -> None:
+    """The statement is made by hand: it must agree with ``Collection.objects.visible_to``, whoever asks."""
+    b, a = make_collection(cast.tenant, "B"), make_collection(cast.tenant, "A")
+    make_collection(cast.tenant, "Private", owner=cast.user("member"))
+    theirs = make_collection(cast.other_tenant, "Theirs")
+    member = cast.actor("member")
+    with tenant_scope(cast.tenant.pk):
+        chosen = services.conversation_create(tenant=cast.tenant, actor=member, collections=[b.pk])
+        everything = services.conversation_create(tenant=cast.tenant, actor=member)
+        for actor in (
+            member,
+            cast.actor("owner"),
+            replace(member, collections=frozenset({a.pk, theirs.pk})),
+            replace(member, collections=frozenset()),
+        ):
+            visible = Collection.objects.visible_to(actor).select_related("space").order_by("name")
+            for conversation in (None, everything):
+                found = selectors.scope_collections(actor=actor, conversation=conversation)
+                assert [vars(row) | {"_state": None} for row in found] == [
+                    vars(row) | {"_state": None} for row in visible
+                ]
+                assert [row.space for row in found] == [row.space for row in visible]
+            named = selectors.scope_names(actor=actor, conversation=chosen)
+            assert named == dict(visible.filter(pk=b.pk).values_list("pk", "name"))
+        assert list(selectors.scope_names(actor=member, conversation=None)) == [a.pk, b.pk]
