@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.conversations import selectors, services
-from apps.conversations.branches import Tree, branch_before
+from apps.conversations.branches import HISTORY_TURNS, Tree, branch_before
 from apps.conversations.models import Citation, Conversation, Message, Turn
-from apps.conversations.tasks import HISTORY_TURNS, history_of
+from apps.conversations.tasks import history_of
 from basics.errors import Conflict, Missing
 from runs.models import Run, RunStatus, UsageRecord
 from tenancy.scope import tenant_scope

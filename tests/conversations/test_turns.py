@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from apps.collections.models import Collection, Document
 from apps.conversations import selectors, services, tasks
-from apps.conversations.branches import branch_before
+from apps.conversations.branches import HISTORY_TURNS, branch_before
 from apps.conversations.models import Conversation, Message, Turn
-from apps.conversations.tasks import HISTORY_TURNS, history_of
+from apps.conversations.tasks import history_of
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
