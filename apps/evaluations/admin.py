@@ -11,7 +11,11 @@ from apps.evaluations.models import (
     Assignment,
     Baseline,
     Experiment,
+    FailureGroups,
+    FailureTag,
+    JudgeCalibration,
     JudgeCheck,
+    KeptScores,
     LiveSample,
     LiveScore,
     Preference,
@@ -90,6 +94,36 @@ class JudgeCheckAdmin(JournalAdmin):
     list_filter = ("is_drifted",)
     list_select_related = ("experiment",)
     search_fields = ("author", "=experiment__id")
+
+
+@admin.register(JudgeCalibration)
+class JudgeCalibrationAdmin(JournalAdmin):
+    list_display = ("id", "rubric_version", "name", "author", "number", "n", "created_by", "created_at")  # fmt: skip
+    list_select_related = ("rubric_version", "created_by")
+    search_fields = ("name", "author")
+
+
+@admin.register(KeptScores)
+class KeptScoresAdmin(JournalAdmin):
+    # Without the bytes: the arm's page reads them.
+    fields = ("arm", "created_at")
+    list_display = ("id", "arm", "created_at")
+    list_select_related = ("arm",)
+    search_fields = ("=arm__id", "arm__name")
+
+
+@admin.register(FailureGroups)
+class FailureGroupsAdmin(JournalAdmin):
+    list_display = ("id", "arm", "page", "problem", "made_at")
+    list_select_related = ("arm",)
+    search_fields = ("=arm__id", "arm__name")
+
+
+@admin.register(FailureTag)
+class FailureTagAdmin(JournalAdmin):
+    list_display = ("id", "name", "trial", "created_by", "created_at")
+    list_select_related = ("trial", "created_by")
+    search_fields = ("name", "=trial__id")
 
 
 @admin.register(ScoreCache)

@@ -14,6 +14,7 @@ from apps.evaluations import annotation_selectors as reads
 from apps.evaluations import annotation_shapes as shapes
 from apps.evaluations import selectors, services
 from apps.evaluations.api import valid
+from apps.evaluations.calibrations import calibration_list
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.trust import agreement_list
 from basics.errors import Missing
@@ -200,3 +201,24 @@ class AgreementView(_Base):
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
         found = agreement_list(actor=self.actor, version=self._version(pk))
         return Response(shapes.AgreementOutput(found, many=True).data)
+
+
+class CalibrationsView(_Base):
+    """How judges' scores are read on the scale of people."""
+
+    actions = {"GET": _READ, "POST": _WRITE}
+
+    @extend_schema(operation_id="rubric_versions_calibrations", tags=_TAGS, responses=shapes.CalibrationOutput(many=True))  # fmt: skip
+    def get(self, request: Request, pk: int) -> Response:
+        """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the newest counts."""
+        found = calibration_list(actor=self.actor, version=self._version(pk))
+        return Response(shapes.CalibrationOutput(found, many=True).data)
+
+    @extend_schema(operation_id="rubric_versions_calibrate", tags=_TAGS, request=shapes.CalibrationInput, responses={201: shapes.CalibrationOutput})  # fmt: skip
+    def post(self, request: Request, pk: int) -> Response:
+        """Calibrate a judge's score to people's as they have graded up to now."""
+        version = self._version(pk)
+        values = valid(shapes.CalibrationInput, request.data)
+        row = services.calibration_create(**self._who, version=version, **values)
+        row.refresh_from_db()
+        return Response(shapes.CalibrationOutput(row).data, status=status.HTTP_201_CREATED)

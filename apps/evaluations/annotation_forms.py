@@ -47,7 +47,7 @@ class QueueForm(forms.Form):
     disputed_first = forms.BooleanField(
         label="Disputed answers first",
         required=False,
-        help_text="Those about which judges disagree. The agreement is then that of hard cases.",
+        help_text="Those about which judges disagree, and of these what people ask about most. The agreement is then that of hard cases.",
     )
     assignees = forms.TypedMultipleChoiceField(
         coerce=int,

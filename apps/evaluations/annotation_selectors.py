@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from django.db.models import Count, Max, Min, Q, QuerySet
+from django.utils import timezone
 
+from apps.conversations.models import Citation
 from apps.datasets.record import Record, from_values
 from apps.datasets.rubric import Criterion
 from apps.evaluations.claim_rubrics import needs_passages
@@ -32,6 +35,9 @@ from apps.evaluations.turns import Said, said_before
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import Membership
+
+LIVE = datetime.timedelta(days=90)
+"""Live answers that tell what people ask about now."""
 
 
 def queue_list(*, actor: Actor) -> QuerySet[AnnotationQueue]:
@@ -207,6 +213,32 @@ def disputes(*, actor: Actor, experiment: Experiment) -> dict[int, float]:
         read = [vote for vote in votes if vote is not None]
         gaps[trial] = max(max(read) - min(read), gaps.get(trial, 0.0))
     return gaps
+
+
+def traffic(*, actor: Actor, trials: Collection[int]) -> dict[int, int]:
+    """Return how many live answers of the last 90 days cite a document that a trial's row rests on; trials without any left out.
+
+    It is how often what the row asks about is asked. A count over everybody's conversations tells of nobody's words.
+    """
+    actor.require("evaluation.read")
+    rows = Trial.objects.visible_to(actor).filter(pk__in=trials)
+    rests_on = {
+        trial: {source["document_id"] for source in sources or () if source.get("document_id")}
+        for trial, sources in rows.values_list("pk", "content__data__sources")
+    }
+    cited = Citation.objects.filter(
+        tenant_id=actor.tenant_id,
+        document__in={pk for documents in rests_on.values() for pk in documents},
+        turn__run__created_at__gt=timezone.now() - LIVE,
+    )
+    answers: dict[int, set[int]] = {}
+    for document, turn in cited.values_list("document_id", "turn_id").distinct():
+        answers.setdefault(document, set()).add(turn)
+    found = {
+        trial: len({turn for pk in documents for turn in answers.get(pk, ())})
+        for trial, documents in rests_on.items()
+    }
+    return {trial: count for trial, count in found.items() if count}
 
 
 def assignment_get(*, actor: Actor, pk: int) -> Assignment:

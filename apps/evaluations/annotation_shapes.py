@@ -9,7 +9,7 @@ from rest_framework import serializers
 from apps.datasets.rubric import LEVELS
 from apps.evaluations.api_shapes import EstimateOutput
 from apps.evaluations.judging import LEXICAL
-from apps.evaluations.models import AnnotationQueue, Rubric, RubricVersion
+from apps.evaluations.models import AnnotationQueue, JudgeCalibration, Rubric, RubricVersion
 from apps.evaluations.services.annotation import MAX_ITEMS, MAX_REVIEWS
 
 _BIGINT = 2**63 - 1
@@ -24,7 +24,7 @@ class QueueInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Of a dataset: the answers that stand in its rows.")  # fmt: skip
     reviews = serializers.IntegerField(required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer.")  # fmt: skip
     most = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_ITEMS)
-    disputed_first = serializers.BooleanField(required=False, default=False)
+    disputed_first = serializers.BooleanField(required=False, default=False, help_text="By how far judges disagree, times how many live answers of 90 days cite the row's documents.")  # fmt: skip
     assignees = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=200, help_text="Ids of the members who grade; none: all who may.")  # fmt: skip
     instructions = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)  # fmt: skip
     judge = serializers.CharField(required=False, default=LEXICAL, max_length=120, help_text="Of a version's answers: a model, or `lexical`.")  # fmt: skip
@@ -181,6 +181,32 @@ class RubricVersionInput(serializers.Serializer[Any]):
 
     criteria = serializers.ListField(child=CriterionShape(), min_length=1, max_length=20)
     note = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+
+
+class CalibrationInput(serializers.Serializer[Any]):
+    """Whose score is calibrated, as the agreement names them."""
+
+    name = serializers.CharField(max_length=60, help_text="Of the score.")
+    author = serializers.CharField(max_length=300, help_text="The judge.")
+
+
+class CurveOutput(serializers.Serializer[Any]):
+    """Where the judge gives x, people give y, between low and high (95 %); 0 to 1, straight lines between."""
+
+    x = serializers.ListField(child=serializers.FloatField())
+    y = serializers.ListField(child=serializers.FloatField())
+    low = serializers.ListField(child=serializers.FloatField())
+    high = serializers.ListField(child=serializers.FloatField())
+
+
+class CalibrationOutput(serializers.ModelSerializer[JudgeCalibration]):
+    """How a judge's score is read on the scale of people."""
+
+    curve = CurveOutput()
+
+    class Meta:
+        model = JudgeCalibration
+        fields = ("id", "rubric_version", "name", "author", "number", "n", "curve", "created_at")
 
 
 class PeopleOutput(serializers.Serializer[Any]):

@@ -47,13 +47,13 @@ def queues(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def queue_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Make a queue of answers to grade."""
     actor = request.actor
-    services.rubrics_seed(tenant=request.tenant, actor=actor)
     form = QueueForm(
         request.POST or None,
         tenant=request.tenant,
         actor=actor,
         initial={
             "source": request.GET.get("source", ""),
+            "rubric": services.rubric_seed(tenant=request.tenant, actor=actor).pk,
             "disputed_first": request.GET.get("disputed") == "1",
         },
     )

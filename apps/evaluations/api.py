@@ -16,6 +16,7 @@ from apps.evaluations import selectors, services
 from apps.evaluations.api_shapes import (
     BaselineInput,
     BaselineOutput,
+    CalibratedInput,
     ComparisonOutput,
     ExperimentInput,
     ExperimentOutput,
@@ -28,6 +29,7 @@ from apps.evaluations.api_shapes import (
     StateInput,
     TrialOutput,
 )
+from apps.evaluations.calibrations import arms_read
 from apps.evaluations.comparison import arms_compare, verdict
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
@@ -207,6 +209,7 @@ class ComparisonView(_Base):
         parameters=[
             OpenApiParameter("against", int, required=True, description="Id of the arm to compare with (A)."),
             OpenApiParameter("score", str, description="The score that decides; left out, the weighted mean."),
+            OpenApiParameter("calibrated", bool, description="Read judges' scores on the scale of people, by their newest calibration."),
         ],
     )  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
@@ -216,16 +219,14 @@ class ComparisonView(_Base):
         if not (text.isascii() and text.isdigit() and len(text) < 19):
             raise Invalid("against_invalid", "Name the arm to compare with: ?against=<id>.")
         a = self._arm(int(text))
-        found = arms_compare(
-            selectors.arm_scores(actor=self.actor, arm=a),
-            selectors.arm_scores(actor=self.actor, arm=b),
-            leading=request.query_params.get("score", ""),
-        )
+        is_calibrated = valid(CalibratedInput, request.query_params)["calibrated"]
+        read = arms_read(actor=self.actor, a=a, b=b, is_calibrated=is_calibrated)
+        found = arms_compare(read.a, read.b, leading=request.query_params.get("score", ""))
         headline, sentence = verdict(found)
         advisory = advisory_names(actor=self.actor, arm=b, found=found)
         shown = {
             "criteria": [
-                {**{f.name: getattr(c, f.name) for f in fields(c)}, "is_shown": c.is_shown, "may_gate": c.name not in advisory}
+                {**{f.name: getattr(c, f.name) for f in fields(c)}, "is_shown": c.is_shown, "may_gate": c.name not in advisory, "calibrated": read.readings.get(c.name, ())}
                 for c in found.criteria
             ],
             **{name: getattr(found, name) for name in (

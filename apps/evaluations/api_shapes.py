@@ -68,6 +68,13 @@ class GateInput(serializers.Serializer[Any]):
     most_failed_rows = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=_BIGINT, help_text="Rows that may pass in the baseline and fail now.")  # fmt: skip
     must_pass = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=1_000, help_text="Rows (`row_ref`) that must pass whatever the means are.")  # fmt: skip
     bar = serializers.FloatField(required=False, default=BAR, min_value=0, max_value=1, help_text="Least lower end of a judge's kappa with people.")  # fmt: skip
+    calibrated = serializers.BooleanField(required=False, default=False, help_text="Read judges' scores on the scale of people, by their newest calibration.")  # fmt: skip
+
+
+class CalibratedInput(serializers.Serializer[Any]):
+    """How judges' scores are read."""
+
+    calibrated = serializers.BooleanField(required=False, default=False)
 
 
 class ArmOutput(serializers.ModelSerializer[Arm]):
@@ -137,6 +144,18 @@ class EstimateOutput(serializers.Serializer[Any]):
     high = serializers.FloatField()
 
 
+class ReadingOutput(serializers.Serializer[Any]):
+    """A score of an arm on the scale of people."""
+
+    calibration = serializers.IntegerField()
+    number = serializers.IntegerField(help_text="The calibration's version.")
+    n = serializers.IntegerField(help_text="Answers that it rests on.")
+    raw = serializers.FloatField(help_text="Mean of what the judge gave.")
+    value = serializers.FloatField(help_text="The same, calibrated.")
+    low = serializers.FloatField(help_text="Lower end of its 95 % interval, as far as the calibration is known.")  # fmt: skip
+    high = serializers.FloatField()
+
+
 class CriterionOutput(serializers.Serializer[Any]):
     """One score of both arms."""
 
@@ -151,6 +170,7 @@ class CriterionOutput(serializers.Serializer[Any]):
     may_gate = serializers.BooleanField(help_text="False: advisory, as people were not shown to agree with the judge.")  # fmt: skip
     same_author = serializers.BooleanField()
     is_shown = serializers.BooleanField()
+    calibrated = ReadingOutput(many=True, help_text="How A and B were read; empty: as the judge gave it.")  # fmt: skip
 
 
 class RowChangeOutput(serializers.Serializer[Any]):
@@ -200,6 +220,12 @@ class CheckOutput(serializers.Serializer[Any]):
     noise = serializers.FloatField()
     kappa_low = serializers.FloatField(allow_null=True, help_text="Of a judged score: lower end of its judges' kappa with people.")  # fmt: skip
     ceiling = serializers.FloatField(allow_null=True, help_text="How far people agree with each other.")  # fmt: skip
+    calibration = serializers.IntegerField(allow_null=True, help_text="What the score was read by; null: it is as the judge gave it.")  # fmt: skip
+    calibration_number = serializers.IntegerField(allow_null=True, help_text="Its version.")
+    calibrated_low = serializers.FloatField(allow_null=True, help_text="Of the arm's mean, as far as the calibration is known.")  # fmt: skip
+    calibrated_high = serializers.FloatField(allow_null=True)
+    raw_baseline = serializers.FloatField(allow_null=True, help_text="What the judge gave.")
+    raw_value = serializers.FloatField(allow_null=True)
 
 
 class GateOutput(serializers.Serializer[Any]):

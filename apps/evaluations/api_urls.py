@@ -78,4 +78,9 @@ urlpatterns = [
         annotation_api.AgreementView.as_view(),
         name="rubric-versions-agreement",
     ),
+    path(
+        "rubric-versions/<int:pk>/calibrations",
+        annotation_api.CalibrationsView.as_view(),
+        name="rubric-versions-calibrations",
+    ),
 ]

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.datasets.record import from_values
 from apps.evaluations import charts, selectors
+from apps.evaluations.calibrations import arms_read, has_calibration
 from apps.evaluations.comparison import PASS, Comparison, arms_compare, label, verdict
 from apps.evaluations.differences import word_diff
 from apps.evaluations.gate import advisory_names
@@ -56,15 +57,20 @@ def compare(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     context["told"] = [target_told(target_read(arm.target)) for arm in (a, b)]
     context["swap"] = _query(request, a=b.pk, b=a.pk)
     try:
-        found = arms_compare(
-            selectors.arm_scores(actor=request.actor, arm=a),
-            selectors.arm_scores(actor=request.actor, arm=b),
-            leading=request.GET.get("score", ""),
-        )
+        is_calibrated = request.GET.get("calibrated") == "1"
+        read = arms_read(actor=request.actor, a=a, b=b, is_calibrated=is_calibrated)
+        found = arms_compare(read.a, read.b, leading=request.GET.get("score", ""))
     except Conflict as error:
         context["problem"] = error.message
         return render(request, "evaluations/compare.html", context)
     context |= _shown(request, found, a, b)
+    context |= {
+        "is_calibrated": is_calibrated,
+        "readings": [(label(name), *pair) for name, pair in read.readings.items()],
+        "calibrated_names": set(read.readings),
+        "calibrated_url": _query(request, calibrated=None if is_calibrated else 1),
+        "can_calibrate": is_calibrated or has_calibration(actor=request.actor, arm=b),
+    }
     context["advisory"] = advisory_names(actor=request.actor, arm=b, found=found)
     return render(request, "evaluations/compare.html", context)
 
@@ -292,6 +298,10 @@ def _less(name: str, before: float, after: float, value: str, was: str, change: 
 
 
 def _query(request: TenantRequest, **changes: Any) -> str:
-    kept = {k: request.GET[k] for k in ("a", "b", "score", "order", "row") if request.GET.get(k)}
+    kept = {
+        k: request.GET[k]
+        for k in ("a", "b", "score", "order", "row", "calibrated")
+        if request.GET.get(k)
+    }
     kept |= {k: str(v) for k, v in changes.items()}
     return "?" + urlencode({k: v for k, v in kept.items() if v != "None"})

@@ -255,6 +255,8 @@ def verdict(found: Comparison) -> tuple[str, str]:
             f"A change of this size needs about {found.needed:,} questions."
             if found.needed and found.needed > len(found.rows)
             else "The interval still holds 0."
+            if not lead.change.excludes(0)
+            else f"The interval is without 0, but the test does not agree: p {lead.p_corrected:.2f}, corrected for {len(found.criteria)} scores."
         )
     return head, " ".join(told)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -22,6 +21,7 @@ from apps.evaluations.services.failures import (
 from web.drf.views import TenantAPIView
 
 _TAGS = ["evaluations"]
+MOST_PAGE = 10_000
 
 
 class FailingRowOutput(serializers.Serializer[Any]):
@@ -60,12 +60,14 @@ class FailuresOutput(serializers.Serializer[Any]):
     failing = serializers.IntegerField()
     unanswered = serializers.IntegerField(help_text="Failing rows that have no answer and no score.")  # fmt: skip
     tags = TagFailuresOutput(many=True)
-    rows = FailingRowOutput(many=True, help_text="The worst first, at most 200; with `tag` those that have it.")  # fmt: skip
+    rows = FailingRowOutput(many=True, help_text="Of the page, the worst first, at most 200; with `tag` those that have it.")  # fmt: skip
+    listed = serializers.IntegerField(help_text="Rows of all pages.")
+    page = serializers.IntegerField()
+    pages = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["none", "working", "failed", "ready"], help_text="Of the groups; a POST to `failures/groups` has them made.")  # fmt: skip
     problem = serializers.CharField(help_text="Why no groups could be made; empty otherwise.")
-    groups = FailureGroupOutput(many=True, help_text="The largest first; none until they are ready.")  # fmt: skip
+    groups = FailureGroupOutput(many=True, help_text="Of the page's rows, the largest first; none until they are ready, and none with `tag`.")  # fmt: skip
     alone = FailingRowOutput(many=True, help_text="Rows that are like no other.")
-    left_out = serializers.IntegerField(help_text="Failing rows beyond the worst 200, in no group.")
 
 
 class CollectInput(serializers.Serializer[Any]):
@@ -74,6 +76,13 @@ class CollectInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     tag = serializers.CharField(required=False, allow_blank=True, default="", max_length=60)
     group = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=10_000)  # fmt: skip
+    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MOST_PAGE, help_text="Whose group it is.")  # fmt: skip
+
+
+class GroupingInput(serializers.Serializer[Any]):
+    """Which failing rows are grouped."""
+
+    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MOST_PAGE)
 
 
 class CollectedOutput(serializers.Serializer[Any]):
@@ -122,13 +131,13 @@ class FailuresView(TenantAPIView):
 
     actions = {"GET": "evaluation.read", "POST": "dataset.write"}
 
-    @extend_schema(operation_id="arms_failures", tags=_TAGS, parameters=[OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's.")], responses=FailuresOutput)  # fmt: skip
+    @extend_schema(operation_id="arms_failures", tags=_TAGS, parameters=[OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's."), OpenApiParameter("page", int, description="200 rows each, from 1; beyond the last one the last.")], responses=FailuresOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return an arm's failing rows by tag, and in groups of rows that are alike."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
-        found = arm_failures(actor=self.actor, arm=arm)
-        if tag := request.query_params.get("tag", ""):
-            found = replace(found, rows=found.chosen(tag=tag))
+        page = valid(GroupingInput, request.query_params)["page"]
+        tag = request.query_params.get("tag", "")
+        found = arm_failures(actor=self.actor, arm=arm, page=page, tag=tag)
         return Response(FailuresOutput(found).data)
 
     @extend_schema(operation_id="arms_failures_collect", tags=_TAGS, request=CollectInput, responses={201: CollectedOutput})  # fmt: skip
@@ -148,13 +157,14 @@ class FailureGroupsView(TenantAPIView):
     @extend_schema(
         operation_id="arms_failures_group",
         tags=_TAGS,
-        request=None,
+        request=GroupingInput,
         responses={202: GroupingOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Have a job group an arm's failing rows as they are now; its vectors count to the budgets."""
+        """Have a job group a page of an arm's failing rows as they are now; its vectors count to the budgets."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
-        row = failures_group(tenant=self.tenant, actor=self.actor, arm=arm)
+        values = valid(GroupingInput, request.data)
+        row = failures_group(tenant=self.tenant, actor=self.actor, arm=arm, **values)
         return Response(GroupingOutput(row).data, status=status.HTTP_202_ACCEPTED)
 
 

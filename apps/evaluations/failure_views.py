@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -11,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.datasets.models import Split
 from apps.evaluations import selectors
 from apps.evaluations.comparison import PASS
-from apps.evaluations.failures import arm_failures
+from apps.evaluations.failures import PAGE_ROWS, arm_failures
 from apps.evaluations.models import ExperimentState
 from apps.evaluations.services.failures import (
     failure_tags_change,
@@ -30,13 +33,14 @@ _MOST_NAME = 120
 def failures(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show which rows an arm fails, and what they have in common; with a tag those that have it."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
-    found = arm_failures(actor=request.actor, arm=arm)
-    tag = request.GET.get("tag", "")
+    tag, page = request.GET.get("tag", ""), _number(request.GET.get("page", ""), "page") or 1
+    found = arm_failures(actor=request.actor, arm=arm, page=page, tag=tag)
     context = {
         "arm": arm,
         "found": found,
         "tag": tag,
-        "tagged": found.chosen(tag=tag) if tag else (),
+        "page_obj": Paginator(range(found.listed), PAGE_ROWS).get_page(found.page),
+        "query": urlencode({"tag": tag}) if tag else "",
         "names": selectors.failure_tag_list(actor=request.actor),
         "bar": PASS,
         "splits": Split.choices,
@@ -51,10 +55,11 @@ def failures(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("evaluation.write")
 def group(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Have the failing rows grouped; the page shows how far it is."""
+    """Have a page of the failing rows grouped; the page shows how far it is."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
-    failures_group(tenant=request.tenant, actor=request.actor, arm=arm)
-    return redirect("evaluations:failures", tenant_slug, pk)
+    page = _number(request.POST.get("page", ""), "page") or 1
+    failures_group(tenant=request.tenant, actor=request.actor, arm=arm, page=page)
+    return redirect(_address(tenant_slug, pk, page))
 
 
 @require_POST
@@ -77,7 +82,7 @@ def tag(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def collect(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Make a dataset of the failing rows with a tag or of a group."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
-    tag, group = request.POST.get("tag", ""), _group(request.POST.get("group", ""))
+    tag, group = request.POST.get("tag", ""), _number(request.POST.get("group", ""), "group")
     what = tag or (f"group {group}" if group else "failures")
     try:
         version = failures_collect(
@@ -87,6 +92,7 @@ def collect(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             name=f"{arm.experiment.name}: {what}"[:_MOST_NAME],
             tag=tag,
             group=group,
+            page=_number(request.POST.get("page", ""), "page") or 1,
         )
     except DomainError as error:
         messages.error(request, error.message)
@@ -109,7 +115,8 @@ def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             arm=arm,
             into=request.POST.get("into", ""),
             tag=which if kind == "tag" else "",
-            group=_group(which) if kind == "group" else None,
+            group=_number(which, "group") if kind == "group" else None,
+            page=_number(request.POST.get("page", ""), "page") or 1,
         )
     except DomainError as error:
         messages.error(request, error.message)
@@ -117,7 +124,12 @@ def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return redirect(f"{reverse('datasets:checks', args=[tenant_slug, check.dataset_id])}#check-splits")  # fmt: skip
 
 
-def _group(text: str) -> int | None:
+def _number(text: str, what: str) -> int | None:
     if text and not (text.isascii() and text.isdigit() and len(text) < 6):
-        raise Invalid("group_invalid", "Choose one of the groups.")
+        raise Invalid(f"{what}_invalid", f"Choose one of the {what}s.")
     return int(text) if text else None
+
+
+def _address(slug: str, pk: int, page: int) -> str:
+    address = reverse("evaluations:failures", args=[slug, pk])
+    return f"{address}?page={page}" if page > 1 else address

@@ -32,8 +32,8 @@ from basics.errors import Missing
 from jobs.models import ACTIVE
 from tenancy.actors import Actor
 
-MOST_FAILING = 200
-"""Rows that are looked at, the worst first."""
+PAGE_ROWS = 200
+"""Failing rows of a page, the worst first; groups are made within one."""
 _LEAST_GROUP = 2
 _TERMS = 4
 _MOST_TEXT = 600
@@ -106,11 +106,11 @@ class Failures:
         scored: rows with a score, or without an answer. failing: those of them below ``PASS``.
         unanswered: failing rows that have no answer and no score.
         tags: people's first, then those that fail most often before what all rows do.
-        rows: the failing rows, the worst first.
+        rows: those of the page, the worst first, of all ``listed`` ones: the failing rows, or those with the tag.
+        page, pages: from 1.
         state: of the groups: whether they were looked for in these rows. problem: why that failed.
         groups: the largest first; none until they are ``ready``.
         alone: rows that are like no other; none until then.
-        left_out: failing rows beyond ``MOST_FAILING``, in no list.
     """
 
     scored: int
@@ -118,25 +118,22 @@ class Failures:
     unanswered: int
     tags: Sequence[TagFailures]
     rows: Sequence[FailingRow]
-    left_out: int
+    listed: int
+    page: int
+    pages: int
     state: GroupsState = "none"
     problem: str = ""
     groups: Sequence[Group] = ()
     alone: Sequence[FailingRow] = ()
 
-    def chosen(self, *, tag: str = "", group: int | None = None) -> list[FailingRow]:
-        """Return the failing rows with a tag or of a group, all without either. Raises Missing for an unknown group."""
-        rows = self.rows
-        if group is not None:
-            found = next((one for one in self.groups if one.number == group), None)
-            if found is None:
-                raise Missing("group")
-            rows = found.rows
-        return [row for row in rows if not tag or tag in row.tags or tag in row.own_tags]
 
+def arm_failures(*, actor: Actor, arm: Arm, page: int = 1, tag: str = "") -> Failures:
+    """Return a page of an arm's failing rows, and in groups where a job has found them.
 
-def arm_failures(*, actor: Actor, arm: Arm) -> Failures:
-    """Return an arm's failing rows by tag, and in groups where a job has found them."""
+    Args:
+        page: from 1; the last one where there are fewer.
+        tag: only rows with it, their own or people's; those are in no groups.
+    """
     values, unanswered = _values(actor, arm)
     trials = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0)
     given = {
@@ -146,8 +143,11 @@ def arm_failures(*, actor: Actor, arm: Arm) -> Failures:
         )
     }
     own = _own_tags(actor, arm)
-    worst = sorted((value, row) for row, value in values.items() if value < PASS)
-    chosen = [row for _, row in worst[:MOST_FAILING]]
+    worst = [row for _, row in sorted((v, row) for row, v in values.items() if v < PASS)]
+    listed = [row for row in worst if not tag or tag in given[row] or tag in own.get(row, ())]
+    pages = max(1, math.ceil(len(listed) / PAGE_ROWS))
+    page = min(max(page, 1), pages)
+    chosen = listed[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     reasons = _reasons(actor, arm, chosen)
     asked = {
         row: (pk, question or "")
@@ -159,7 +159,7 @@ def arm_failures(*, actor: Actor, arm: Arm) -> Failures:
         FailingRow(row, *asked[row], reasons.get(row, ""), values[row], given[row], own.get(row, ()))
         for row in chosen
     ]  # fmt: skip
-    state, problem, kept = _kept(actor, arm, rows)
+    state, problem, kept = ("none", "", []) if tag else _kept(actor, arm, page, rows)
     groups = [one for one in kept if len(one) >= _LEAST_GROUP]
     words = {row.row: set(_WORD.findall(row.text.lower())) for row in rows}
     everywhere = Counter(word for each in words.values() for word in each)
@@ -167,14 +167,46 @@ def arm_failures(*, actor: Actor, arm: Arm) -> Failures:
         scored=len(values),
         failing=len(worst),
         unanswered=unanswered,
-        tags=_by_tag({row: given.get(row, ()) for row in values}, own, {row for _, row in worst}),
+        tags=_by_tag({row: given.get(row, ()) for row in values}, own, set(worst)),
         rows=rows,
-        left_out=len(worst) - len(chosen),
+        listed=len(listed),
+        page=page,
+        pages=pages,
         state=state,
         problem=problem,
         groups=[Group(n, _terms(one, words, everywhere), one) for n, one in enumerate(groups, 1)],
         alone=[one[0] for one in kept if len(one) < _LEAST_GROUP],
     )
+
+
+def failing_rows(
+    *, actor: Actor, arm: Arm, tag: str = "", group: int | None = None, page: int = 1
+) -> list[int]:
+    """Return which rows fail, the worst first: those with a tag, those of a group of a page, or all.
+
+    Raises:
+        Missing: there is none, or no such group.
+    """
+    if group is not None:
+        groups = arm_failures(actor=actor, arm=arm, page=page).groups
+        found = [row.row for one in groups if one.number == group for row in one.rows]
+    else:
+        values, _ = _values(actor, arm)
+        found = [row for _, row in sorted((v, row) for row, v in values.items() if v < PASS)]
+    if tag:
+        trials = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0, row_ref__in=found)
+        tagged = {
+            row
+            for row, type_, difficulty, tags in trials.values_list(
+                "row_ref", "content__data__type", "content__data__difficulty", "content__data__tags"
+            )
+            if tag in _tags(type_, difficulty, tags)
+        }
+        tagged |= {row for row, names in _own_tags(actor, arm).items() if tag in names}
+        found = [row for row in found if row in tagged]
+    if not found:
+        raise Missing("failing row")
+    return found
 
 
 def row_fails(*, actor: Actor, trial: Trial) -> bool:
@@ -183,13 +215,11 @@ def row_fails(*, actor: Actor, trial: Trial) -> bool:
     return values.get(trial.row_ref, PASS) < PASS
 
 
-def records_of(*, actor: Actor, arm: Arm, rows: Sequence[FailingRow]) -> list[Record]:
+def records_of(*, actor: Actor, arm: Arm, rows: Sequence[int]) -> list[Record]:
     """Return the content of rows, in their order, as they were asked."""
     trials = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0)
-    data = dict(
-        trials.filter(row_ref__in=[row.row for row in rows]).values_list("row_ref", "content__data")
-    )
-    return [from_values(data[row.row]) for row in rows]
+    data = dict(trials.filter(row_ref__in=rows).values_list("row_ref", "content__data"))
+    return [from_values(data[row]) for row in rows]
 
 
 def groups_key(rows: Sequence[FailingRow]) -> str:
@@ -208,10 +238,11 @@ def _values(actor: Actor, arm: Arm) -> tuple[dict[int, float], int]:
 
 
 def _kept(
-    actor: Actor, arm: Arm, rows: Sequence[FailingRow]
+    actor: Actor, arm: Arm, page: int, rows: Sequence[FailingRow]
 ) -> tuple[GroupsState, str, list[list[FailingRow]]]:
     """Return what is kept of groups of exactly these rows."""
-    kept = FailureGroups.objects.visible_to(actor).filter(arm=arm).select_related("job").first()
+    found = FailureGroups.objects.visible_to(actor).filter(arm=arm, page=page)
+    kept = found.select_related("job").first()
     if kept is None:
         return "none", "", []
     if kept.job is not None and kept.job.status in ACTIVE:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from apps.evaluations.calibrations import Calibrated, arms_read
 from apps.evaluations.comparison import (
     OVERALL,
     PASS,
@@ -23,7 +24,7 @@ from apps.evaluations.comparison import (
 )
 from apps.evaluations.models import Arm, Baseline, ExperimentState
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
-from apps.evaluations.selectors import arm_scores, baseline_get
+from apps.evaluations.selectors import baseline_get
 from apps.evaluations.series import ArmScores
 from apps.evaluations.trust import BAR, Agreement, arm_agreements, trusted_names
 from basics.errors import Conflict
@@ -42,6 +43,9 @@ class Check:
     Attributes:
         verdict: ``advisory``: it would have failed, or is not trusted enough to decide.
         noise: fall that the repeats explain.
+        raw_baseline, raw_value: of a score on the scale of people: the judge's own means; ``calibration`` is the id of what was
+            read by, ``calibration_number`` its version, and ``calibrated_low`` to ``calibrated_high`` where the arm's mean lies,
+            as far as the calibration is known.
         kappa_low: of a judged score: lower end of the least of its judges' kappa with people, None where nothing is known.
         ceiling: how far people agree with each other, None where nothing is known.
     """
@@ -56,6 +60,12 @@ class Check:
     noise: float = 0.0
     kappa_low: float | None = None
     ceiling: float | None = None
+    calibration: int | None = None
+    calibration_number: int | None = None
+    calibrated_low: float | None = None
+    calibrated_high: float | None = None
+    raw_baseline: float | None = None
+    raw_value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +103,7 @@ def gate_run(
     most_failed_rows: int | None = None,
     must_pass: Sequence[int] = (),
     bar: float = BAR,
+    calibrated: bool = False,
 ) -> GateResult:
     """Decide about an arm.
 
@@ -103,6 +114,8 @@ def gate_run(
         most_failed_rows: how many rows may pass in the baseline and fail now; None: any number.
         must_pass: rows (by ``row_ref``) that must pass whatever the means are; one that was not scored has not passed.
         bar: least lower end of a judge's kappa with people.
+        calibrated: read judges' scores on the scale of people where they have a calibration, minima too. A judge is trusted
+            by what it gave, so this makes none of them decide that would not.
 
     Returns:
         The decision. What cannot be compared is a result, not an error: its code is 3.
@@ -121,7 +134,8 @@ def gate_run(
             known,
             f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone.",
         )
-    before, after = arm_scores(actor=actor, arm=known.arm), arm_scores(actor=actor, arm=arm)
+    read = arms_read(actor=actor, a=known.arm, b=arm, is_calibrated=calibrated)
+    before, after = read.a, read.b
     if problem := _other_ground(known, arm, after):
         return _undecided(arm, known, problem)
     try:
@@ -132,8 +146,8 @@ def gate_run(
     trusted = trusted_names(agreements, bar=bar)
     if after.judged <= trusted:
         trusted = trusted | {OVERALL}
-    checks = _changes(found, before, after, trusted, tolerance, agreements, bar)
-    checks += _minima(after, trusted, minima or {})
+    checks = _changes(found, read, trusted, tolerance, agreements, bar)
+    checks += _minima(read, trusted, minima or {})
     failed_rows = [r.row for r in found.rows if r.a >= PASS > r.b]
     if most_failed_rows is not None:
         checks.append(_rows_check(found, trusted, after, failed_rows, most_failed_rows))
@@ -171,19 +185,21 @@ def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
 
 
 def _changes(
-    found: Comparison, before: ArmScores, after: ArmScores, trusted: set[str], tolerance: float,
+    found: Comparison, read: Calibrated, trusted: set[str], tolerance: float,
     agreements: Mapping[str, Sequence[Agreement]], bar: float,
 ) -> list[Check]:  # fmt: skip
     checks = []
     for one in found.criteria:
-        noise = max(_noise(before, one.name), _noise(after, one.name))
+        noise = max(_noise(read.a, one.name), _noise(read.b, one.name))
         allowed = max(tolerance, noise)
         fell = one.change.high < 0 and one.change.value < -allowed
         facts: Mapping[str, Any] = {
             "baseline": one.a.value, "value": one.b.value, "low": one.change.low,
-            "high": one.change.high, "noise": noise, **_agreement_facts(agreements.get(one.name, ())),
+            "high": one.change.high, "noise": noise, **_agreement_facts(agreements.get(one.name, ())), **_calibration_facts(read, one.name),
         }  # fmt: skip
         moved = f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
+        if how := _how(read, one.name, found):
+            moved = f"{moved}. {how}"
         if one.is_judged and one.name not in trusted:
             why = next(
                 (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
@@ -195,14 +211,15 @@ def _changes(
             message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
             checks.append(Check(one.name, "advisory", message, **facts))
         elif fell:
-            checks.append(Check(one.name, "failed", f"{moved}, more than {allowed:.3f}.", **facts))
+            message = f"A fall of more than {allowed:.3f}: {moved}"
+            checks.append(Check(one.name, "failed", message, **facts))
         else:
             checks.append(Check(one.name, "passed", moved, **facts))
     return checks
 
 
-def _minima(after: ArmScores, trusted: set[str], minima: Mapping[str, float]) -> list[Check]:
-    checks = []
+def _minima(read: Calibrated, trusted: set[str], minima: Mapping[str, float]) -> list[Check]:
+    checks, after = [], read.b
     for name, least in minima.items():
         values = after.values.get(name)
         if values is None or not len(values):
@@ -213,9 +230,12 @@ def _minima(after: ArmScores, trusted: set[str], minima: Mapping[str, float]) ->
         mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
         message = f"{mean:.3f} over {len(values)} rows"
+        if how := read.told(name):
+            message = f"{message}. {how}"
         if name in after.judged and name not in trusted:
             verdict, message = "advisory", f"{message}. Advisory: this judge is not trusted enough."
-        checks.append(Check(f"{name} at least {least:g}", verdict, message, None, mean))
+        facts = _calibration_facts(read, name)
+        checks.append(Check(f"{name} at least {least:g}", verdict, message, None, mean, **facts))
     return checks
 
 
@@ -258,6 +278,26 @@ def _agreement_facts(found: Sequence[Agreement]) -> dict[str, float | None]:
         "kappa_low": min(known) if known and len(known) == len(lows) else None,
         "ceiling": min(ceilings) if ceilings else None,
     }
+
+
+def _calibration_facts(read: Calibrated, name: str) -> dict[str, Any]:
+    if name not in read.readings:
+        return {}
+    before, after = read.readings[name]
+    return {
+        "calibration": after.calibration, "calibration_number": after.number,
+        "calibrated_low": after.low, "calibrated_high": after.high,
+        "raw_baseline": before.raw, "raw_value": after.raw,
+    }  # fmt: skip
+
+
+def _how(read: Calibrated, name: str, found: Comparison) -> str:
+    """Return how a figure was read, "" where it is as it was given."""
+    if name != OVERALL or not read.readings:
+        return read.told(name)
+    parts = overall_parts([one.name for one in found.criteria if one.name != OVERALL])
+    count = sum(part in read.readings for part in parts)
+    return f"{count} of its {len(parts)} scores are calibrated to people" if count else ""
 
 
 def _undecided(arm: Arm, known: Baseline | None, reason: str) -> GateResult:

@@ -99,6 +99,12 @@ def _check(check: Check, result: GateResult, at: str) -> dict[str, Any]:
         "noise": check.noise,
         "kappaLow": check.kappa_low,
         "ceiling": check.ceiling,
+        "calibration": check.calibration,
+        "calibrationNumber": check.calibration_number,
+        "calibratedLow": check.calibrated_low,
+        "calibratedHigh": check.calibrated_high,
+        "rawBaseline": check.raw_baseline,
+        "rawValue": check.raw_value,
     }
     return {
         "ruleId": check.name,

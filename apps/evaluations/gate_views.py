@@ -35,6 +35,12 @@ class GateForm(forms.Form):
         label="Trust in a judge", min_value=0, max_value=1, help_text="Lower end of its kappa with people."
     )  # fmt: skip
 
+    calibrated = forms.BooleanField(
+        label="On the scale of people",
+        required=False,
+        help_text="Judges' scores by their newest calibration, with the raw ones beside.",
+    )
+
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         fields: Any = self.fields
@@ -92,4 +98,5 @@ def _command(slug: str, arm: Arm, chosen: dict[str, Any]) -> str:
     if chosen["most_failed_rows"] is not None:
         words += ["--most-failed-rows", str(chosen["most_failed_rows"])]
     words += ["--bar", f"{chosen['bar']:g}"] if chosen["bar"] != BAR else []
+    words += ["--calibrated"] if chosen["calibrated"] else []
     return shlex.join([*words, "--junit", "gate.xml"])

@@ -27,13 +27,13 @@ def group_ended(ended: Job) -> None:
 
 @job(GROUP_JOB, lane="cpu", max_attempts=3, on_end=group_ended)
 def failures_group(ctx: JobContext, *, groups_id: int) -> None:
-    """Group the failing rows of an arm as they are now; safe to run again."""
+    """Group a page of the failing rows of an arm as they are now; safe to run again."""
     kept = FailureGroups.objects.select_related("arm__experiment", "tenant").filter(pk=groups_id)
     row = kept.first()
     if row is None:
         return
     actor = kept_actor(row.tenant_id, row.created_by_id, row.actor)
-    failing = arm_failures(actor=actor, arm=row.arm).rows
+    failing = arm_failures(actor=actor, arm=row.arm, page=row.page).rows
     texts = [one.text for one in failing]
     groups: list[list[int]] = []
     if texts:

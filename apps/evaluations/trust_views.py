@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.evaluations import selectors, services
 from apps.evaluations.annotation_forms import RubricForm, criteria_forms, criteria_of
 from apps.evaluations.calibration_charts import agreement_chart, agreement_told, reliability_chart
+from apps.evaluations.calibrations import calibration_list
 from apps.evaluations.comparison import label
 from apps.evaluations.rubric_diff import rubric_diff
 from apps.evaluations.trust import BAR, LEAST, agreement_list
 from apps.evaluations.words import author_told
-from basics.errors import DomainError, Missing
+from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 
 
@@ -53,8 +56,37 @@ def trust(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "opened": opened,
         "opened_name": label(opened.name) if opened else "",
         "curve": reliability_chart(opened.pairs) if opened and opened.n else None,
+        "can_calibrate": context["can_write"] and opened is not None and opened.n >= LEAST,
+        "calibrations": [
+            one
+            for one in calibration_list(actor=request.actor, version=version)
+            if opened and (one.name, one.author) == (opened.name, opened.author)
+        ],
     }
     return render(request, "evaluations/trust.html", context)
+
+
+@require_POST
+@allowed("evaluation.write")
+def calibrate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Keep the curve of a judge's score as its next calibration."""
+    found = selectors.rubric_versions(actor=request.actor).filter(pk=pk).first()
+    if found is None:
+        raise Missing("rubric")
+    name, author = request.POST.get("score", ""), request.POST.get("judge", "")
+    try:
+        row = services.calibration_create(
+            tenant=request.tenant, actor=request.actor, version=found, name=name, author=author
+        )
+    except (Conflict, Missing) as error:
+        messages.error(request, error.message)
+    else:
+        told = (
+            f"Version {row.number} of this calibration is kept. Comparisons and gates can use it."
+        )
+        messages.success(request, told)
+    chosen = urlencode({"version": pk, "judge": author, "score": name})
+    return redirect(f"{reverse('evaluations:trust', args=[tenant_slug])}?{chosen}")
 
 
 @require_GET

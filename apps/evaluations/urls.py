@@ -42,6 +42,7 @@ urlpatterns = [
     path("live/<int:pk>/", sampling_views.rule, name="live-rule"),
     path("live/<int:pk>/act/", sampling_views.rule_act, name="live-act"),
     path("trust/", trust_views.trust, name="trust"),
+    path("trust/<int:pk>/calibrate/", trust_views.calibrate, name="calibrate"),
     path("rubrics/", trust_views.rubrics, name="rubrics"),
     path("rubrics/new/", trust_views.rubric_new, name="rubric-create"),
     path("rubrics/<int:pk>/", trust_views.rubric, name="rubric"),

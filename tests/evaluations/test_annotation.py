@@ -9,6 +9,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from apps.collections.models import Document
+from apps.conversations.models import Citation
+from apps.datasets.record import Record, Source
 from apps.evaluations import annotation_selectors as reads
 from apps.evaluations import services
 from apps.evaluations.comparison import arms_compare
@@ -34,9 +37,11 @@ from apps.evaluations.trust import (
     queue_agreement,
 )
 from basics.errors import Conflict, Denied, Invalid, Missing
+from runs.models import Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.evaluations.support import make_compared
+from tests.evaluations.support import make_compared, make_experiment, make_version
+from tests.permissions.world import make_row
 
 pytestmark = pytest.mark.django_db
 SIX = ("completeness", "accuracy", "relevance", "clarity", "specificity", "reasoning")
@@ -355,3 +360,28 @@ def test_rubrics_are_written_changed_and_compared(cast):
     assert client.get(f"{base}{rubric.pk}/?version=7").status_code == 404
     other = f"/t/{cast.other_tenant.slug}/evaluations/rubrics/{rubric.pk}/"
     assert client_of(cast, "outsider").get(other).status_code == 404
+
+
+def test_disputes_about_what_people_ask_come_first(cast):
+    member = cast.user("member")
+    with tenant_scope(cast.tenant.pk):
+        document = make_row(Document, cast.tenant, member)
+        for _ in range(2):
+            make_row(Citation, cast.tenant, member, document=document)
+        old = make_row(Citation, cast.tenant, member, document=document)
+        Run.objects.filter(pk=old.turn.run_id).update(created_at=timezone.now() - 2 * reads.LIVE)
+    source = Source("Duties", "x", document_id=document.pk)
+    rows = [Record(question="Asked", answer="a", sources=(source,)), Record(question="Not", answer="a")]  # fmt: skip
+    experiment = make_experiment(cast, make_version(cast, rows), {"kind": "model", "model": "extractive"}, concurrency=1)  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        asked, other = Trial.objects.filter(experiment=experiment).order_by("position")
+        for trial, values in ((asked, (0.5, 0.75)), (other, (0.5, 1.0))):
+            for judge, value in zip("xy", values, strict=True):
+                Score.objects.create(tenant=cast.tenant, trial=trial, name="accuracy", value=value, author_kind="judge", author=judge)  # fmt: skip
+        given = reads.traffic(actor=cast.actor("viewer"), trials=[asked.pk, other.pk])
+        assert given == {asked.pk: 2}
+        queue = queue_create(
+            **who(cast), name="Hard", rubric_version=rubric_seed(**who(cast)), experiment=experiment, disputed_first=True
+        )  # fmt: skip
+        items = AnnotationItem.objects.filter(queue=queue).order_by("position")
+        assert list(items.values_list("trial_id", flat=True)) == [asked.pk, other.pk]

@@ -111,7 +111,7 @@ class Vectors:
 def test_failures_are_told_by_tag_and_in_groups_and_become_a_dataset(cast, arm, client):
     with tenant_scope(cast.tenant.pk):
         found = arm_failures(actor=cast.actor("viewer"), arm=arm)
-        assert (found.scored, found.failing, found.left_out) == (9, 5, 0)
+        assert (found.scored, found.failing, found.pages) == (9, 5, 1)
         assert (found.state, found.groups) == ("none", [])
         by_tag: dict[str, Any] = {t.tag: (t.failing, t.rows, t.lift) for t in found.tags}
         assert by_tag == {"factual": (3, 3, pytest.approx(1.8)), "duty": (3, 3, pytest.approx(1.8)), "law": (2, 6, pytest.approx(0.6))}  # fmt: skip
@@ -278,3 +278,47 @@ def test_a_row_without_an_answer_fails_too(cast, arm):
         found = arm_failures(actor=cast.actor("viewer"), arm=arm)
         assert (found.scored, found.failing, found.unanswered) == (10, 6, 1)
         assert (found.rows[0].question, found.rows[0].reason) == (FINE[4], "No model answered.")
+
+
+@pytest.mark.django_db
+def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, arm, client, monkeypatch):  # fmt: skip
+    monkeypatch.setattr("apps.evaluations.failures.PAGE_ROWS", 2)
+    monkeypatch.setattr("apps.evaluations.failure_views.PAGE_ROWS", 2)
+    monkeypatch.setattr(grouping, "embedder_of_setting", lambda *_, **__: Vectors())
+    who = {"tenant": cast.tenant, "actor": cast.actor("member"), "arm": arm}
+    with tenant_scope(cast.tenant.pk):
+        pages = [arm_failures(actor=cast.actor("viewer"), arm=arm, page=n) for n in (1, 2, 3, 9)]
+        assert [found.page for found in pages] == [1, 2, 3, 3]
+        seen = [row.question for found in pages[:3] for row in found.rows]
+        assert seen == [*DUTIES, *NOTICES]
+        last = Trial.objects.get(arm=arm, position=4)
+        failure_tags_change(tenant=who["tenant"], actor=who["actor"], trial=last, add=["far down"])
+        tagged = arm_failures(actor=cast.actor("viewer"), arm=arm, tag="far down")
+        assert ([row.question for row in tagged.rows], tagged.pages) == ([NOTICES[1]], 1)
+        # What is collected is all of it, not what one page shows.
+        assert failures_collect(**who, name="All").row_count == 5
+        assert failures_collect(**who, name="Law", tag="law").row_count == 2
+        failures_group(**who, page=3)
+        with pytest.raises(Invalid, match="pages"):
+            failures_group(**who, page=4)
+    assert run_jobs(cast) == 1
+    with tenant_scope(cast.tenant.pk):
+        states = [arm_failures(actor=cast.actor("viewer"), arm=arm, page=n).state for n in (1, 2, 3)]  # fmt: skip
+        assert states == ["none", "none", "ready"]
+        with pytest.raises(Missing):
+            failures_collect(**who, name="Nothing", group=1, page=3)  # alone on its page: no group
+    page = reverse("evaluations:failures", args=[cast.tenant.slug, arm.pk])
+    client.force_login(cast.user("member"))
+    shown = client.get(f"{page}?page=2").content.decode()
+    assert "3 to 4 of 5" in shown
+    assert DUTIES[2] in shown
+    assert DUTIES[0] not in shown.partition('id="groups"')[2]
+    assert (
+        "tag=law&amp;page=" not in client.get(f"{page}?tag=law").content.decode()
+    )  # two rows: one page
+    assert client.get(f"{page}?page=x").status_code == 400
+    assert client.post(f"{page}group/", {"page": "2"})["Location"] == f"{page}?page=2"
+    said = {"X-Tenant": cast.tenant.slug}
+    client.force_login(cast.user("member"), "django.contrib.auth.backends.ModelBackend")
+    body = client.get(f"/api/v1/arms/{arm.pk}/failures?page=2", headers=said).json()
+    assert (body["page"], body["pages"], body["listed"], len(body["rows"])) == (2, 3, 5, 2)

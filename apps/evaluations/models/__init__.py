@@ -22,7 +22,7 @@ from apps.evaluations.models.experiment import (
 from apps.evaluations.models.failure import FailureGroups, FailureTag
 from apps.evaluations.models.live import LiveSample, LiveScore, SampleState, SamplingRule
 from apps.evaluations.models.rubric import Rubric, RubricVersion
-from apps.evaluations.models.score import JudgeCheck, Score, ScoreAuthor
+from apps.evaluations.models.score import JudgeCalibration, JudgeCheck, Score, ScoreAuthor
 
 __all__ = [
     "EXPERIMENT_ACTIVE",
@@ -37,6 +37,7 @@ __all__ = [
     "ExperimentState",
     "FailureGroups",
     "FailureTag",
+    "JudgeCalibration",
     "JudgeCheck",
     "KeptScores",
     "LiveSample",

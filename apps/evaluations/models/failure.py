@@ -13,9 +13,10 @@ from tenancy.models import TenantModel
 
 
 class FailureGroups(TenantModel):
-    """Failing rows of an arm in groups that are alike, as its last job found them."""
+    """Failing rows of an arm in groups that are alike, one page of the list at a time, as its last job found them."""
 
-    arm = TenantForeignKey(Arm, related_name="failure_groups", unique=True)
+    arm = TenantForeignKey(Arm, related_name="failure_groups", db_index=False)
+    page = models.PositiveIntegerField(default=1)
     key = models.CharField(
         max_length=64, blank=True, help_text="SHA-256 of the embedder and the texts it compared."
     )
@@ -32,8 +33,13 @@ class FailureGroups(TenantModel):
     )
     made_at = models.DateTimeField(null=True)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["arm", "page"], name="failure_groups_of_page")
+        ]
+
     def __str__(self) -> str:
-        return f"groups of arm {self.arm_id}"
+        return f"groups of page {self.page} of arm {self.arm_id}"
 
 
 class FailureTag(TenantModel):

@@ -59,6 +59,34 @@ class Score(TenantModel):
         return f"{self.name} of trial {self.trial_id} by {self.author}"
 
 
+class JudgeCalibration(TenantModel):
+    """How a judge's score is read on the scale of people, as they graded up to one moment. Append-only; the newest counts."""
+
+    append_only = True
+
+    rubric_version = TenantForeignKey(RubricVersion, related_name="+", db_index=False)
+    name = models.CharField(max_length=60, help_text="Of the score.")
+    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    number = models.PositiveIntegerField()
+    curve = models.JSONField(help_text="See apps.evaluations.statistics.calibration.Band.")
+    n = models.PositiveIntegerField(help_text="Answers that judge and people had graded.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rubric_version", "name", "author", "number"],
+                name="judge_calibration_number",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"calibration {self.number} of {self.name} by {self.author}"
+
+
 class JudgeCheck(TenantModel):
     """What a judge gave the gold answers of its rubric at one moment, and whether it has drifted. Append-only."""
 

@@ -11,6 +11,7 @@ from apps.evaluations.services.annotation import (
     queue_reopen,
 )
 from apps.evaluations.services.baselines import baseline_set
+from apps.evaluations.services.calibrations import calibration_create
 from apps.evaluations.services.experiments import (
     ArmSpec,
     experiment_create,
@@ -50,6 +51,7 @@ __all__ = [
     "assignment_take",
     "assignment_undo",
     "baseline_set",
+    "calibration_create",
     "experiment_create",
     "experiment_pause",
     "experiment_resume",

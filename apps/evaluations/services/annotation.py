@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.rubric import LEVELS, value_of
-from apps.evaluations.annotation_selectors import disputes
+from apps.evaluations.annotation_selectors import disputes, traffic
 from apps.evaluations.claim_rubrics import kind_of
 from apps.evaluations.judging import LEXICAL, rubric_value
 from apps.evaluations.models import (
@@ -63,7 +63,8 @@ def queue_create(
             grades the same answers.
         reviews: people per answer.
         most: answers; they are drawn at random, so that the agreement found holds for all.
-        disputed_first: take those first about which judges disagree most; the agreement is then that of hard cases.
+        disputed_first: take those first about which judges disagree most, weighted by how often people ask about the same
+            documents; the agreement is then that of hard cases.
         assignees: ids of the members who grade; () for all who may.
         judge: of a dataset version's answers: a model, or ``lexical``.
 
@@ -299,7 +300,8 @@ def _drawn(actor: Actor, experiment: Experiment, most: int, *, disputed_first: b
     random.Random(experiment.pk).shuffle(found)  # noqa: S311 - fair, no secret
     if disputed_first:
         gaps = disputes(actor=actor, experiment=experiment)
-        found.sort(key=lambda pk: -gaps.get(pk, 0.0))
+        asked = traffic(actor=actor, trials=gaps)
+        found.sort(key=lambda pk: -gaps.get(pk, 0.0) * (1 + asked.get(pk, 0)))
     return found[:most]
 
 

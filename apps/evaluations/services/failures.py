@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.datasets.models import DatasetCheck, DatasetVersion
 from apps.datasets.services import NewRow, dataset_create, rows_add, split_assign, version_create
-from apps.evaluations.failures import arm_failures, records_of, row_fails
+from apps.evaluations.failures import arm_failures, failing_rows, records_of, row_fails
 from apps.evaluations.models import Arm, FailureGroups, FailureTag, Trial
 from basics.errors import Conflict, Invalid, Missing
 from basics.storable import text_storable
@@ -22,26 +22,37 @@ from tenancy.services import audit_record
 
 GROUP_JOB = "evaluations.failures_group"
 MAX_NAME, MAX_TAGS = 40, 20
+MAX_COLLECTED = 5_000
 _MOST_PROBLEM = 500
 
 
 def failures_collect(
-    *, tenant: Tenant, actor: Actor, arm: Arm, name: str, tag: str = "", group: int | None = None
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    arm: Arm,
+    name: str,
+    tag: str = "",
+    group: int | None = None,
+    page: int = 1,
 ) -> DatasetVersion:
     """Make a dataset of an arm's failing rows and freeze its first version, ready for an experiment of its own.
 
     Args:
         name: of the dataset.
-        tag, group: which of them; all without either. A tag is the rows' own or people's.
+        tag, group: which of them; all without either. A tag is the rows' own or people's; a group is one of its page.
 
     Raises:
-        Missing: there is no such failing row. Invalid: the name is none, or is taken.
+        Missing: there is no such failing row. Invalid: the name is none, or is taken. Conflict: ``too_many_rows``.
     """
     actor.require("evaluation.read")
     actor.require("dataset.write")
-    chosen = arm_failures(actor=actor, arm=arm).chosen(tag=tag, group=group)
-    if not chosen:
-        raise Missing("failing row")
+    chosen = failing_rows(actor=actor, arm=arm, tag=tag, group=group, page=page)
+    if len(chosen) > MAX_COLLECTED:
+        raise Conflict(
+            "too_many_rows",
+            f"{len(chosen):,} rows fail, and a dataset is made of at most {MAX_COLLECTED:,} at once. Choose a tag or a group.",
+        )
     records = records_of(actor=actor, arm=arm, rows=chosen)
     come = {"experiment": arm.experiment_id, "arm": arm.pk}
     with transaction.atomic():
@@ -51,7 +62,7 @@ def failures_collect(
             actor=actor,
             dataset=dataset,
             rows=[
-                NewRow(record, lineage={**come, "row": row.row})
+                NewRow(record, lineage={**come, "row": row})
                 for record, row in zip(records, chosen, strict=True)
             ],
             source=f"failures of experiment {arm.experiment_id}",
@@ -62,37 +73,49 @@ def failures_collect(
 
 
 def failures_split(
-    *, tenant: Tenant, actor: Actor, arm: Arm, into: str, tag: str = "", group: int | None = None
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    arm: Arm,
+    into: str,
+    tag: str = "",
+    group: int | None = None,
+    page: int = 1,
 ) -> DatasetCheck:
     """Start putting an arm's failing rows into a split of their dataset; rows of the same documents move along.
 
     Args:
-        tag, group: which of them; all without either.
+        tag, group: which of them; all without either. A group is one of its page.
 
     Raises:
         Missing: there is no such failing row. Invalid: an unknown split. Conflict: rows are being divided already.
     """
     actor.require("evaluation.read")
-    chosen = arm_failures(actor=actor, arm=arm).chosen(tag=tag, group=group)
-    if not chosen:
-        raise Missing("failing row")
+    chosen = failing_rows(actor=actor, arm=arm, tag=tag, group=group, page=page)
     return split_assign(
         tenant=tenant,
         actor=actor,
         dataset=arm.experiment.version.dataset,
         into=into,
-        row_pks=[row.row for row in chosen],
+        row_pks=chosen,
     )
 
 
-def failures_group(*, tenant: Tenant, actor: Actor, arm: Arm) -> FailureGroups:
-    """Have a job group an arm's failing rows as they are now; while one is at work, nothing is added."""
+def failures_group(*, tenant: Tenant, actor: Actor, arm: Arm, page: int = 1) -> FailureGroups:
+    """Have a job group a page of an arm's failing rows as they are now; while one is at work, nothing is added.
+
+    Raises:
+        Missing: there is no such arm. Invalid: there is no such page.
+    """
     actor.require("evaluation.write")
     if not Arm.objects.visible_to(actor).filter(pk=arm.pk).exists():
         raise Missing("arm")
+    if page != 1 and page != arm_failures(actor=actor, arm=arm, page=page).page:
+        raise Invalid("page_invalid", "There are not so many pages of failing rows.")
     with transaction.atomic():
-        FailureGroups.objects.get_or_create(arm=arm, defaults={"tenant": tenant})
-        row: FailureGroups = FailureGroups.objects.select_for_update(of=("self",)).get(arm=arm)
+        FailureGroups.objects.get_or_create(arm=arm, page=page, defaults={"tenant": tenant})
+        rows = FailureGroups.objects.select_for_update(of=("self",))
+        row: FailureGroups = rows.get(arm=arm, page=page)
         if row.job is not None and row.job.status in ACTIVE:
             return row
         row.problem, row.actor, row.created_by_id = "", actor_facts(actor), actor.user_id

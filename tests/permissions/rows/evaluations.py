@@ -80,6 +80,7 @@ PORTAL: tuple[Row, ...] = (
     Row("evaluations:annotate", "GET", "evaluation.write", QUEUE),
     Row("evaluations:annotate", "POST", "evaluation.write", QUEUE, data=send(do="undo"), before=_graded, ok=302),
     Row("evaluations:trust", action="evaluation.read"),
+    Row("evaluations:calibrate", "POST", "evaluation.write", {"pk": "evaluations.RubricVersion"}, data=send(score="accuracy", judge="judge:six@1:m"), ok=302, also=("evaluation.read",)),
     Row("evaluations:live", action="evaluation.read"),
     Row("evaluations:live-create", action="tool.manage"),
     Row("evaluations:live-create", "POST", "tool.manage", data=send(name="First"), ok=422),
@@ -133,4 +134,6 @@ API: tuple[Row, ...] = (
     Row("api:rubrics-list", "POST", "evaluation.write", data=send(name="Tone", criteria=[_CRITERION]), ok=201),
     Row("api:rubric-versions", "POST", "evaluation.write", RUBRIC, data=send(criteria=[_CRITERION]), ok=201, also=("evaluation.read",)),
     Row("api:rubric-versions-agreement", "GET", "evaluation.read", {"pk": "evaluations.RubricVersion"}),
+    Row("api:rubric-versions-calibrations", "GET", "evaluation.read", {"pk": "evaluations.RubricVersion"}),
+    Row("api:rubric-versions-calibrations", "POST", "evaluation.write", {"pk": "evaluations.RubricVersion"}, data=send(name="", author=""), ok=400, also=("evaluation.read",)),
 )  # fmt: skip

@@ -54,6 +54,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--bar", default=str(BAR), metavar="KAPPA", help=f"trust in a judge (default {BAR})"
         )
+        parser.add_argument(
+            "--calibrated",
+            action="store_true",
+            help="read judges' scores on the scale of people, by their newest calibration",
+        )
         parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
         parser.add_argument("--json", type=Path, metavar="FILE", help="write JSON")
         parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0")
@@ -87,6 +92,7 @@ class Command(BaseCommand):
                 most_failed_rows=options["most_failed_rows"],
                 must_pass=options["must_pass"],
                 bar=self._number(options["bar"]),
+                calibrated=options["calibrated"],
             )
             if options["promote"] and result.code == PASSED:
                 try:

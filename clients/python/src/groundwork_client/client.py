@@ -73,23 +73,24 @@ class Groundwork(Transport):
         """Make an arm the baseline of its dataset from now on."""
         return cast("models.BaselineOutput", self._call("POST", f"/api/v1/arms/{id}/baseline", body=body or {}, idempotency_key=idempotency_key))
 
-    def arms_compare(self, id: int, *, against: int, score: str | None = None) -> models.ComparisonOutput:
+    def arms_compare(self, id: int, *, against: int, calibrated: bool | None = None, score: str | None = None) -> models.ComparisonOutput:
         """Compare this arm (B) with another (A) over the rows that both have. against: Id of the arm to compare
-        with (A). score: The score that decides; left out, the weighted mean."""
-        return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "score": score}))
+        with (A). calibrated: Read judges' scores on the scale of people, by their newest calibration. score: The
+        score that decides; left out, the weighted mean."""
+        return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "calibrated": calibrated, "score": score}))
 
-    def arms_failures(self, id: int, *, tag: str | None = None) -> models.FailuresOutput:
-        """Return an arm's failing rows by tag, and in groups of rows that are alike. tag: Only rows with this tag,
-        their own or people's."""
-        return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures", query={"tag": tag}))
+    def arms_failures(self, id: int, *, page: int | None = None, tag: str | None = None) -> models.FailuresOutput:
+        """Return an arm's failing rows by tag, and in groups of rows that are alike. page: 200 rows each, from 1;
+        beyond the last one the last. tag: Only rows with this tag, their own or people's."""
+        return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures", query={"page": page, "tag": tag}))
 
     def arms_failures_collect(self, id: int, body: models.CollectInputRequest, *, idempotency_key: str | None = None) -> models.CollectedOutput:
         """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
         return cast("models.CollectedOutput", self._call("POST", f"/api/v1/arms/{id}/failures", body=body, idempotency_key=idempotency_key))
 
-    def arms_failures_group(self, id: int, *, idempotency_key: str | None = None) -> models.GroupingOutput:
-        """Have a job group an arm's failing rows as they are now; its vectors count to the budgets."""
-        return cast("models.GroupingOutput", self._call("POST", f"/api/v1/arms/{id}/failures/groups", idempotency_key=idempotency_key))
+    def arms_failures_group(self, id: int, body: models.GroupingInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GroupingOutput:
+        """Have a job group a page of an arm's failing rows as they are now; its vectors count to the budgets."""
+        return cast("models.GroupingOutput", self._call("POST", f"/api/v1/arms/{id}/failures/groups", body=body or {}, idempotency_key=idempotency_key))
 
     def arms_gate(self, id: int, body: models.GateInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GateOutput:
         """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
@@ -1013,6 +1014,15 @@ class Groundwork(Transport):
     def rubric_versions_agreement(self, id: int) -> list[models.AgreementOutput]:
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
         return cast("list[models.AgreementOutput]", self._call("GET", f"/api/v1/rubric-versions/{id}/agreement"))
+
+    def rubric_versions_calibrations(self, id: int) -> list[models.CalibrationOutput]:
+        """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the
+        newest counts."""
+        return cast("list[models.CalibrationOutput]", self._call("GET", f"/api/v1/rubric-versions/{id}/calibrations"))
+
+    def rubric_versions_calibrate(self, id: int, body: models.CalibrationInputRequest, *, idempotency_key: str | None = None) -> models.CalibrationOutput:
+        """Calibrate a judge's score to people's as they have graded up to now."""
+        return cast("models.CalibrationOutput", self._call("POST", f"/api/v1/rubric-versions/{id}/calibrations", body=body, idempotency_key=idempotency_key))
 
     def rubrics_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedRubricOutputList:
         """List rubrics with their versions. cursor: The pagination cursor value. page_size: Number of results to

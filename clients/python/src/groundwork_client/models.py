@@ -391,6 +391,31 @@ class BudgetRulesRequest(TypedDict):
 
 BudgetStateEnum: TypeAlias = "Literal['ok', 'warned', 'exceeded']"
 
+
+@final
+class CalibrationInputRequest(TypedDict):
+    """Whose score is calibrated, as the agreement names them."""
+    name: str
+    """Of the score."""
+    author: str
+    """The judge."""
+
+
+@final
+class CalibrationOutput(TypedDict):
+    """How a judge's score is read on the scale of people."""
+    id: int
+    rubric_version: int
+    name: str
+    """Of the score."""
+    author: str
+    """The judge with its version."""
+    number: int
+    n: int
+    """Answers that judge and people had graded."""
+    curve: CurveOutput
+    created_at: str
+
 CallDecision: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 CallPath: TypeAlias = "Literal['chat', 'job', 'code', 'rest', 'mcp']"
@@ -474,6 +499,16 @@ class CheckOutput(TypedDict):
     """Of a judged score: lower end of its judges' kappa with people."""
     ceiling: float | None
     """How far people agree with each other."""
+    calibration: int | None
+    """What the score was read by; null: it is as the judge gave it."""
+    calibration_number: int | None
+    """Its version."""
+    calibrated_low: float | None
+    """Of the arm's mean, as far as the calibration is known."""
+    calibrated_high: float | None
+    raw_baseline: float | None
+    """What the judge gave."""
+    raw_value: float | None
 
 CheckOutputVerdictEnum: TypeAlias = "Literal['passed', 'failed', 'advisory']"
 
@@ -674,6 +709,8 @@ class CollectInputRequest(TypedDict):
     name: str
     tag: NotRequired[str]
     group: NotRequired[int | None]
+    page: NotRequired[int]
+    """Whose group it is."""
 
 
 @final
@@ -896,6 +933,8 @@ class CriterionOutput(TypedDict):
     """False: advisory, as people were not shown to agree with the judge."""
     same_author: bool
     is_shown: bool
+    calibrated: list[ReadingOutput]
+    """How A and B were read; empty: as the judge gave it."""
 
 
 @final
@@ -920,6 +959,15 @@ class CriterionShapeRequest(TypedDict):
     """What levels 1 to 5 mean."""
     weight: NotRequired[float]
     minimum: NotRequired[int | None]
+
+
+@final
+class CurveOutput(TypedDict):
+    """Where the judge gives x, people give y, between low and high (95 %); 0 to 1, straight lines between."""
+    x: list[float]
+    y: list[float]
+    low: list[float]
+    high: list[float]
 
 
 @final
@@ -1645,18 +1693,20 @@ class FailuresOutput(TypedDict):
     """Failing rows that have no answer and no score."""
     tags: list[TagFailuresOutput]
     rows: list[FailingRowOutput]
-    """The worst first, at most 200; with `tag` those that have it."""
+    """Of the page, the worst first, at most 200; with `tag` those that have it."""
+    listed: int
+    """Rows of all pages."""
+    page: int
+    pages: int
     state: FailuresOutputStateEnum
     """Of the groups; a POST to `failures/groups` has them made.  * `none` - none * `working` - working * `failed` -
     failed * `ready` - ready"""
     problem: str
     """Why no groups could be made; empty otherwise."""
     groups: list[FailureGroupOutput]
-    """The largest first; none until they are ready."""
+    """Of the page's rows, the largest first; none until they are ready, and none with `tag`."""
     alone: list[FailingRowOutput]
     """Rows that are like no other."""
-    left_out: int
-    """Failing rows beyond the worst 200, in no group."""
 
 FailuresOutputStateEnum: TypeAlias = "Literal['none', 'working', 'failed', 'ready']"
 
@@ -1908,6 +1958,8 @@ class GateInputRequest(TypedDict):
     """Rows (`row_ref`) that must pass whatever the means are."""
     bar: NotRequired[float]
     """Least lower end of a judge's kappa with people."""
+    calibrated: NotRequired[bool]
+    """Read judges' scores on the scale of people, by their newest calibration."""
 
 
 @final
@@ -2009,6 +2061,12 @@ class GraderOutput(TypedDict):
     gold_right: int
     """Levels of known answers that are right."""
     gold_total: int
+
+
+@final
+class GroupingInputRequest(TypedDict):
+    """Which failing rows are grouped."""
+    page: NotRequired[int]
 
 
 @final
@@ -2857,6 +2915,7 @@ class QueueInputRequest(TypedDict):
     """People per answer."""
     most: NotRequired[int]
     disputed_first: NotRequired[bool]
+    """By how far judges disagree, times how many live answers of 90 days cite the row's documents."""
     assignees: NotRequired[list[int]]
     """Ids of the members who grade; none: all who may."""
     instructions: NotRequired[str]
@@ -2922,6 +2981,23 @@ class Reader(TypedDict):
     place: int
     """How many chunks lie before it."""
     total: int
+
+
+@final
+class ReadingOutput(TypedDict):
+    """A score of an arm on the scale of people."""
+    calibration: int
+    number: int
+    """The calibration's version."""
+    n: int
+    """Answers that it rests on."""
+    raw: float
+    """Mean of what the judge gave."""
+    value: float
+    """The same, calibrated."""
+    low: float
+    """Lower end of its 95 % interval, as far as the calibration is known."""
+    high: float
 
 ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
 
