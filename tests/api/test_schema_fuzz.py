@@ -94,7 +94,7 @@ def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(
     assert ONLY or len(reached) >= REACHED_LEAST * len(labels), sorted(labels - reached)
 
 
-def examples(operation: APIOperation[Any, Any, Any]) -> int:
+def examples(operation: APIOperation[Any, Any, Any, Any]) -> int:
     """Return how many requests to make up: the more, the more values the operation takes (with those that sign in)."""
     values = sum(1 for _ in operation.iter_parameters())
     # As JSON and as a form it is the same body.
