@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role, Tenant, User
-from tests.factories import actor_of, make_member, make_tenant
+from tests.factories import actor_of, make_members, make_tenant
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,8 @@ class Cast:
 def make_cast() -> Cast:
     """Return a fresh cast."""
     tenant, other = make_tenant(), make_tenant()
-    return Cast(
-        tenant=tenant,
-        owner=make_member(tenant, Role.OWNER),
-        admin=make_member(tenant, Role.ADMIN),
-        member=make_member(tenant, Role.MEMBER),
-        viewer=make_member(tenant, Role.VIEWER),
-        other_tenant=other,
-        outsider=make_member(other, Role.OWNER),
+    owner, admin, member, viewer, outsider = make_members(
+        *((tenant, role) for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER)),
+        (other, Role.OWNER),
     )
+    return Cast(tenant, owner, admin, member, viewer, other, outsider)

@@ -38,6 +38,19 @@ def make_member(tenant: Tenant, role: str, user: User | None = None) -> Membersh
         return Membership.objects.create(tenant=tenant, user=user, role=role)
 
 
+def make_members(*wanted: tuple[Tenant, str]) -> list[Membership]:
+    """Return a membership of a new user for each tenant and role, in one statement per table."""
+    users = [User(email=f"{role}{next(_numbers)}@example.org") for _, role in wanted]
+    for user in users:
+        user.set_password("secret-password")
+    User.objects.bulk_create(users)
+    with platform_scope():
+        return Membership.objects.bulk_create(
+            Membership(tenant=tenant, user=user, role=role)
+            for (tenant, role), user in zip(wanted, users, strict=True)
+        )
+
+
 def actor_of(membership: Membership) -> Actor:
     """Return the actor of a membership."""
     return user_actor(membership)

@@ -75,8 +75,24 @@ class Stack:
                 start_new_session=True,
             )
 
+    def start(self) -> None:
+        """Start both side by side, and wait until they are ready."""
+        self._begin_web()
+        self._begin_worker()
+        self._await_web()
+        self._await_worker()
+
     def start_web(self) -> None:
         """Start uvicorn and wait until it answers."""
+        self._begin_web()
+        self._await_web()
+
+    def start_worker(self) -> None:
+        """Start the worker command and wait for its heartbeat."""
+        self._begin_worker()
+        self._await_worker()
+
+    def _begin_web(self) -> None:
         self.web = self._start(
             "web",
             [
@@ -86,11 +102,14 @@ class Stack:
             ],
             DJANGO_DB_POOL="1",
         )
+
+    def _await_web(self) -> None:
         wait_for(lambda: self.get("/healthz") == 200, 90, "the web server")
 
-    def start_worker(self) -> None:
-        """Start the worker command and wait for its heartbeat."""
+    def _begin_worker(self) -> None:
         self.worker = self._start("worker", ["manage.py", "worker"])
+
+    def _await_worker(self) -> None:
         wait_for(lambda: self.get("/readyz") == 200, 90, "the worker's heartbeat")
 
     def get(self, path: str) -> int:

@@ -86,8 +86,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
             GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS),
         )
         try:
-            stack.start_web()
-            stack.start_worker()
+            stack.start()
             yield Site(stack, model_server)
         finally:
             stack.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +15,7 @@ from apps.tools.services import grant_create, tool_limit_set
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import READY_MS, Portal, paper
-from tests.browser.test_accessibility import NARROW, WIDE, examine
+from tests.browser.test_accessibility import LOOKS, examine
 from tests.cast import Cast
 from webhooks.services import delivery_failed, webhook_create, webhook_ping
 
@@ -69,40 +68,32 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     expect(asked.page.locator(".decide")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    ("look", "options"),
-    [
-        ("light-1440", {"viewport": WIDE, "color_scheme": "light"}),
-        ("dark-390", {"viewport": NARROW, "color_scheme": "dark", "has_touch": True}),
-        ("dark-1440", {"viewport": WIDE, "color_scheme": "dark"}),
-        ("light-390", {"viewport": NARROW, "color_scheme": "light", "has_touch": True}),
-    ][: 4 if os.environ.get("SCREENSHOT_FOLDER") else 2],
-)
 def test_pages_pass_axe_and_fit_the_window(
-    asked: Portal, new_page: Callable[..., Page], cast: Cast, look: str, options: dict[str, Any]
+    asked: Portal, new_page: Callable[..., Page], cast: Cast
 ) -> None:
     problems: list[str] = []
     expect(asked.page.locator(".decide")).to_have_count(1, timeout=READY_MS)
     _limits_and_webhooks(cast)
-    owner = new_page(bypass_csp=True, **options)
-    sign_in(owner, cast.user("owner").email)
     base = f"/t/{asked.slug}"
-    owner.goto(f"{base}/tools/approvals/")
-    examine(owner, "approvals", look, problems)
-    owner.locator(".inbox a").first.click()
-    examine(owner, "approval", look, problems)
-    for name in ("tools/limits", "settings/webhooks", "tools/approvals/?box=decided"):
-        owner.goto(f"{base}/{name.rstrip('/')}{'' if '?' in name else '/'}")
-        examine(owner, re.sub(r"\W+", "-", name), look, problems)
-    owner.goto(f"{base}/settings/webhooks/")
-    owner.locator(".tbl a").first.click()
-    examine(owner, "webhook", look, problems)
-    member = new_page(bypass_csp=True, **options)
-    sign_in(member, cast.user("member").email)
-    member.goto(asked.page.url)
-    examine(member, "chat-waiting", look, problems)
-    member.goto(f"{base}/tools/approvals/?box=waiting")
-    examine(member, "approvals-waiting", look, problems)
+    for look, options in LOOKS.items():
+        owner = new_page(bypass_csp=True, **options)
+        sign_in(owner, cast.user("owner").email)
+        owner.goto(f"{base}/tools/approvals/")
+        examine(owner, "approvals", look, problems)
+        owner.locator(".inbox a").first.click()
+        examine(owner, "approval", look, problems)
+        for name in ("tools/limits", "settings/webhooks", "tools/approvals/?box=decided"):
+            owner.goto(f"{base}/{name.rstrip('/')}{'' if '?' in name else '/'}")
+            examine(owner, re.sub(r"\W+", "-", name), look, problems)
+        owner.goto(f"{base}/settings/webhooks/")
+        owner.locator(".tbl a").first.click()
+        examine(owner, "webhook", look, problems)
+        member = new_page(bypass_csp=True, **options)
+        sign_in(member, cast.user("member").email)
+        member.goto(asked.page.url)
+        examine(member, "chat-waiting", look, problems)
+        member.goto(f"{base}/tools/approvals/?box=waiting")
+        examine(member, "approvals-waiting", look, problems)
     assert problems == []
 
 

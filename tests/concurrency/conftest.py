@@ -61,8 +61,7 @@ def site(
             **{holds.FOLDER: str(folder)},
         )
         try:
-            stack.start_web()
-            stack.start_worker()
+            stack.start()
             yield Site(stack, holds.Holds(folder), model_server)
         finally:
             stack.stop()

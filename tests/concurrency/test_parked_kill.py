@@ -60,8 +60,7 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     assert (refused.status, refused.json["code"]) == (409, "call_decided")
     assert _run(cast, run_id).status == RunStatus.QUEUED
     site.stack.kill_web()
-    site.stack.start_web()
-    site.stack.start_worker()
+    site.stack.start()
 
     wait_for(
         lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end"
@@ -103,8 +102,7 @@ def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(
     assert second.post(path, edited).status == 200
     assert second.post(path, edited).status == 409
     site.stack.kill_web()
-    site.stack.start_web()
-    site.stack.start_worker()
+    site.stack.start()
 
     wait_for(
         lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end"

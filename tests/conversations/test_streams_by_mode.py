@@ -171,8 +171,7 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
                     made = assistant_create(**who, name=mode, spec=spec)
                     assistants[mode] = version_publish(**who, assistant=made, number=1)
                 key = make_key(cast)
-                stack.start_web()
-                stack.start_worker()
+                stack.start()
                 yield Site(cast, stack, fake, key, assistants)
         finally:
             stack.stop()

@@ -42,8 +42,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
             GROUNDWORK_DEFAULT_MODEL=SEARCHING,
         )
         try:
-            stack.start_web()
-            stack.start_worker()
+            stack.start()
             who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
             text = "The duty on lamps of heading 8539.50.00 is four percent. " * 20
             with tenant_scope(cast.tenant.pk):

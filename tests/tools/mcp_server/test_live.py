@@ -42,8 +42,7 @@ def stack(
     with django_db_blocker.unblock():
         running = Stack(logs, DJANGO_SETTINGS_MODULE="tests.tools.mcp_server.slow_settings")
     try:
-        running.start_web()
-        running.start_worker()
+        running.start()
         yield running
     finally:
         running.stop()
@@ -169,8 +168,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
     def decided() -> None:
         stack.kill_web()
         stack.stop()
-        stack.start_web()
-        stack.start_worker()
+        stack.start()
         with tenant_scope(cast.tenant.pk):
             run = Run.objects.get(pk=run_pk)
             rows = PendingDecision.objects.filter(run=run)
