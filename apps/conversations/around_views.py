@@ -16,7 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from apps.conversations import selectors, services
 from apps.conversations.feedback import REASONS
-from apps.conversations.finding import MAX_QUERY, conversation_find
+from apps.conversations.finding import MAX_QUERY, MOST_FOUND, conversation_find
 from apps.conversations.models import Feedback
 from apps.conversations.retention import rules_get, rules_set
 from apps.conversations.views import queue_fragment
@@ -37,7 +37,8 @@ def index(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     query = request.GET.get("q", "").replace("\x00", "").strip()[:MAX_QUERY]
     context: dict[str, Any] = {"query": query}
     if query:
-        context["found"] = conversation_find(actor=request.actor, query=query)
+        found = conversation_find(actor=request.actor, query=query)
+        context |= {"found": found, "is_cut": len(found) == MOST_FOUND}
     else:
         rows = Paginator(selectors.conversation_list(actor=request.actor), PAGE)
         page = rows.get_page(request.GET.get("page"))

@@ -14,6 +14,7 @@ from basics.errors import Invalid
 from tenancy.actors import Actor
 
 MAX_QUERY = 200
+MOST_FOUND = 30
 _WORDS = re.compile(r"\w+")
 _LINES = re.compile(r"\|(?:\s*:?-+:?\s*\|)+|(?:^|\n)\s*#{1,6}\s")
 """What Markdown draws as lines and sizes: the rule of a table, the marks of a heading."""
@@ -77,7 +78,7 @@ class Found:
         return format_html("{}{}", marked, self.excerpt[at:])
 
 
-def conversation_find(*, actor: Actor, query: str, most: int = 30) -> list[Found]:
+def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> list[Found]:
     """Return the actor's own conversations that hold all words of the query, the last used first.
 
     Args:
