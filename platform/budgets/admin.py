@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from basics.errors import DomainError
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.services import budget_remove
+from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import JournalAdmin, admin_actor
 
 
@@ -23,7 +24,10 @@ class BudgetAdmin(JournalAdmin):
     ordering = ("kind", "subject_id", "pk")
     actions = ("remove",)
 
-    @admin.action(description="Remove the selected budgets")
+    @confirmed_action(
+        description="Remove the selected budgets",
+        lost="Nothing stops spending at their amounts from now on; what was spent stays recorded.",
+    )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset.select_related("tenant"):
             actor = admin_actor(request, row.tenant_id)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm
 from django.contrib.auth.forms import UserChangeForm as BaseUserChangeForm
@@ -14,9 +14,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
-from basics.errors import DomainError
 from basics.net_hosts import host_pattern
 from tenancy import services
+from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import (
     JournalAdmin,
     TenantScopedAdmin,
@@ -159,16 +159,15 @@ class InviteAdmin(JournalAdmin):
     ordering = ("-created_at",)
     actions = ("revoke",)
 
-    @admin.action(description="Revoke the selected invitations")
+    @confirmed_action(
+        description="Revoke the selected invitations",
+        lost="Their links stop working, and can only be replaced by new invitations.",
+    )
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        _each(
-            self,
-            request,
-            queryset.filter(accepted_at=None, revoked_at=None),
-            lambda row: services.invite_revoke(
-                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), invite_id=row.pk
-            ),
-        )
+        self.each(
+            request, queryset.filter(accepted_at=None, revoked_at=None).select_related("tenant"),
+            lambda tenant, actor, row: services.invite_revoke(tenant=tenant, actor=actor, invite_id=row.pk), "revoked",
+        )  # fmt: skip
 
 
 @admin.register(ApiKey)
@@ -187,16 +186,15 @@ class ApiKeyAdmin(JournalAdmin):
     ordering = ("-created_at",)
     actions = ("revoke",)
 
-    @admin.action(description="Revoke the selected keys")
+    @confirmed_action(
+        description="Revoke the selected keys",
+        lost="Programs that use them are refused from now on, and the keys cannot be restored.",
+    )
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        _each(
-            self,
-            request,
-            queryset.filter(revoked_at=None),
-            lambda row: services.api_key_revoke(
-                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), key_id=row.pk
-            ),
-        )
+        self.each(
+            request, queryset.filter(revoked_at=None).select_related("tenant"),
+            lambda tenant, actor, row: services.api_key_revoke(tenant=tenant, actor=actor, key_id=row.pk), "revoked",
+        )  # fmt: skip
 
 
 @admin.register(ProviderCredential)
@@ -212,19 +210,18 @@ class ProviderCredentialAdmin(JournalAdmin):
     ordering = ("provider", "endpoint")
     actions = ("forget",)
 
-    @admin.action(description="Forget the selected keys")
+    @confirmed_action(
+        description="Forget the selected keys",
+        lost="The workspace can no longer ask these providers until somebody enters the keys anew.",
+    )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        _each(
-            self,
-            request,
-            queryset,
-            lambda row: services.credential_delete(
-                tenant=row.tenant,
-                actor=admin_actor(request, row.tenant_id),
-                provider=row.provider,
-                endpoint=row.endpoint,
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.credential_delete(
+                tenant=tenant, actor=actor, provider=row.provider, endpoint=row.endpoint
             ),
-        )
+            "forgotten",
+        )  # fmt: skip
 
 
 @admin.register(ModelEntry)
@@ -239,16 +236,15 @@ class ModelEntryAdmin(JournalAdmin):
     ordering = ("name",)
     actions = ("forget",)
 
-    @admin.action(description="Forget what is stated about the selected models")
+    @confirmed_action(
+        description="Forget what is stated about the selected models",
+        lost="Stated limits and prices are gone, and models that only the workspace had added cannot be asked.",
+    )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        _each(
-            self,
-            request,
-            queryset,
-            lambda row: services.model_entry_delete(
-                tenant=row.tenant, actor=admin_actor(request, row.tenant_id), name=row.name
-            ),
-        )
+        self.each(
+            request, queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.model_entry_delete(tenant=tenant, actor=actor, name=row.name), "forgotten",
+        )  # fmt: skip
 
 
 @admin.register(RateLimit)
@@ -379,15 +375,3 @@ class UserAdmin(TenantScopedAdmin, BaseUserAdmin):  # type: ignore[type-arg]
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return self._owner_fields if admin_tenant(request) is not None else self.list_display
-
-
-def _each(page: TenantScopedAdmin, request: HttpRequest, rows: QuerySet[Any], act: Any) -> None:
-    """Run a service for each row and say how many it was done to; one refusal undoes all."""
-    count = 0
-    for row in rows.select_related("tenant"):
-        try:
-            act(row)
-        except DomainError as error:
-            raise type(error)(error.code, f"{row}: {error.message}") from error
-        count += 1
-    page.message_user(request, f"Done for {count} of the selected.", messages.SUCCESS)

@@ -125,7 +125,13 @@ def test_action_on_own_rows_is_answered(
     own = row_of(mine, model)
     row_of(theirs, model)
     before = kept(theirs.tenant)
-    data = {"action": action, "_selected_action": [own.pk], "select_across": "1", "index": "0"}
+    data = {
+        "action": action,
+        "_selected_action": [own.pk],
+        "select_across": "1",
+        "index": "0",
+        "post": "yes",
+    }
     response = signed_in(mine, "owner").post(url(model, "changelist"), data)
     assert response.status_code in {200, 302, 403}
     assert kept(theirs.tenant) == before

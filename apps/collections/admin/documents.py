@@ -20,6 +20,7 @@ from apps.collections.models import (
 )
 from apps.collections.reconcile import ingestion_check
 from basics.errors import DomainError
+from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import (
     JournalAdmin,
     TenantScopedAdmin,
@@ -179,7 +180,10 @@ class DocumentAdmin(_Shared, JournalAdmin):
             request, queryset.filter(status__in=again), services.document_retry, "queued again"
         )
 
-    @admin.action(description="Delete with text, vectors and file")
+    @confirmed_action(
+        description="Delete with text, vectors and file",
+        lost="The documents are gone for good, with all that was read from them; answers keep the names and quotes they cite.",
+    )
     def delete_documents(self, request: HttpRequest, queryset: Any) -> None:
         """Delete the chosen documents."""
         self._each(request, queryset, services.document_delete, "deleted")

@@ -17,6 +17,7 @@ from apps.collections.models import (
     SearchCase,
     SpaceSwap,
 )
+from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import JournalAdmin, JournalInline
 
 COLLECTION = ("collection", admin.RelatedOnlyFieldListFilter)
@@ -134,7 +135,10 @@ class SpaceSwapAdmin(JournalAdmin):
         """Search with the old vectors again."""
         self._step(request, queryset, services.swap_undo, "undone")
 
-    @admin.action(description="Remove the old vectors")
+    @confirmed_action(
+        description="Remove the old vectors",
+        lost="There is no way back to the old embedding model without embedding everything anew.",
+    )
     def drop(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Remove them for good."""
         self._step(request, queryset, services.swap_drop, "to lose their old vectors")
@@ -167,7 +171,10 @@ class SearchCaseAdmin(JournalAdmin):
     ordering = ("-pk",)
     actions = ("remove",)
 
-    @admin.action(description="Delete the selected cases")
+    @confirmed_action(
+        description="Delete the selected cases",
+        lost="Their questions and expected passages are gone for good.",
+    )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete cases."""
         self.each(
@@ -187,7 +194,10 @@ class CollectionSnapshotAdmin(JournalAdmin):
     ordering = ("-pk",)
     actions = ("remove",)
 
-    @admin.action(description="Delete the selected snapshots")
+    @confirmed_action(
+        description="Delete the selected snapshots",
+        lost="The named moments are gone; the documents stay.",
+    )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete names; the documents stay."""
         self.each(
