@@ -14,7 +14,12 @@ from apps.conversations import (
 )
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
-from apps.conversations.openai.responses_api import ResponsesView, ResponseView
+from apps.conversations.openai.responses_api import (
+    ResponseCancelView,
+    ResponseInputsView,
+    ResponsesView,
+    ResponseView,
+)
 
 _VERSIONS = "assistants/<int:pk>/versions"
 _ONE = "conversations/<int:pk>"
@@ -113,6 +118,14 @@ urlpatterns = [
     path("chat/completions", ChatCompletionsView.as_view(), name="chat-completions"),
     path("responses", ResponsesView.as_view(), name="responses-list"),
     path("responses/<str:response_id>", ResponseView.as_view(), name="responses-detail"),
+    path(
+        "responses/<str:response_id>/cancel", ResponseCancelView.as_view(), name="responses-cancel"
+    ),
+    path(
+        "responses/<str:response_id>/input_items",
+        ResponseInputsView.as_view(),
+        name="responses-inputs",
+    ),
     path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
     path("models", api.ModelsView.as_view(), name="models-list"),
     path("models/<path:model>", api.ModelView.as_view(), name="models-detail"),

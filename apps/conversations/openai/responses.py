@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from apps.conversations.openai.follow import Followed, outcome_read
 from apps.conversations.openai.segments import (
     Segment,
@@ -12,23 +14,29 @@ from apps.conversations.openai.segments import (
     response_id_read,
     segments_of,
 )
-from apps.conversations.openai.services import completion_list
+from apps.conversations.openai.services import completion_list, completion_stop
 from apps.conversations.openai.wire import turn_read
 from basics.errors import Missing
 from runs.models import PendingDecision, Run, RunEvent
 from runs.transcript import DECIDED, PARKED
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.services import audit_record
 from toolloop.messages import Message, ToolResult, message_from_json
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A response that is kept, the one it follows in its run, and those before both."""
+    """A response that is kept, and those before it in its run.
+
+    Attributes:
+        is_last: no other response of the run has followed.
+    """
 
     run: Run
     segment: Segment
     before: Sequence[Segment]
+    is_last: bool
 
     def followed(self, tenant: Tenant, actor: Actor, segment: Segment | None = None) -> Followed:
         """Return what reads it, or one before it."""
@@ -73,11 +81,13 @@ def response_get(*, actor: Actor, response_id: str) -> Stored:
     facts = run.request.get("response")
     if facts is None or not facts["asked"]["store"] or run.pruned_at is not None:
         raise Missing("response")
+    if named[1] in facts.get("deleted", ()):
+        raise Missing("response")
     rows = RunEvent.objects.filter(run=run, kind__in=[PARKED, DECIDED]).order_by("seq")
     segments = segments_of(rows.values_list("seq", "kind", "data"))
     for number, segment in enumerate(segments):
         if segment.after == named[1]:
-            return Stored(run, segment, segments[:number])
+            return Stored(run, segment, segments[:number], segment is segments[-1])
     raise Missing("response")
 
 
@@ -90,17 +100,59 @@ def previous_read(*, tenant: Tenant, actor: Actor, response_id: str) -> Previous
         Missing: see ``response_get``.
     """
     stored = response_get(actor=actor, response_id=response_id)
-    facts = stored.run.request
-    history = [message_from_json(message) for message in facts["completion"]["history"]]
+    history, calls = _told(stored, tenant, actor, [*stored.before, stored.segment])
+    return Previous(history, stored.run.request["response"]["developer"], calls)
+
+
+def inputs_read(*, tenant: Tenant, actor: Actor, response_id: str) -> tuple[str, list[Message]]:
+    """Return what a response answers: the words of developer messages, and the messages before it, oldest first.
+
+    Raises:
+        Missing: see ``response_get``.
+    """
+    stored = response_get(actor=actor, response_id=response_id)
+    history, calls = _told(stored, tenant, actor, stored.before)
+    developer: str = stored.run.request["response"]["developer"]
+    return developer, history + _results(stored.run, calls)
+
+
+def response_delete(*, tenant: Tenant, actor: Actor, response_id: str) -> None:
+    """Forget a response: nobody can name it any more. What still works on it, or waits for its calls, is stopped.
+
+    The run stays, as the record of what tools did and what it cost, until the retention rule takes it. Responses that
+    went on from this one keep what they were given.
+
+    Raises:
+        Denied: the actor may not.
+        Missing: see ``response_get``.
+    """
+    actor.require("conversation.write")
+    stored = response_get(actor=actor, response_id=response_id)
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=stored.run.pk)
+        facts = run.request["response"]
+        facts["deleted"] = sorted({*facts.get("deleted", ()), stored.segment.after})
+        run.save(update_fields=["request"])
+        audit_record(tenant=tenant, actor=actor, action="response.delete", object=run, data={"response": response_id})  # fmt: skip
+    if stored.is_last:
+        completion_stop(tenant=tenant, actor=actor, run=stored.run)
+
+
+def _told(
+    stored: Stored, tenant: Tenant, actor: Actor, segments: Sequence[Segment]
+) -> tuple[list[Message], dict[str, str]]:
+    """Return what was said up to the end of some of a run's responses, and the calls that the last one ends with."""
+    facts = stored.run.request["completion"]
+    history = [message_from_json(message) for message in facts["history"]]
     calls: dict[str, str] = {}
-    for segment in [*stored.before, stored.segment]:
+    for segment in segments:
         history += _results(stored.run, calls)
         said = outcome_read(stored.followed(tenant, actor, segment)).answer
         turn = turn_read({"content": said.text, "tool_calls": said.calls}, "previous_response_id")
         calls = {call.id: call.name for call in turn.tool_calls}
         if turn.text or calls:
             history.append(turn)
-    return Previous(history, facts["response"]["developer"], calls)
+    return history, calls
 
 
 def _results(run: Run, calls: dict[str, str]) -> list[Message]:

@@ -17,14 +17,24 @@ from apps.conversations.openai.follow import (
     outcome_read,
     progress_follow,
 )
-from apps.conversations.openai.responses import previous_read, response_get
+from apps.conversations.openai.responses import (
+    Stored,
+    inputs_read,
+    previous_read,
+    response_delete,
+    response_get,
+)
 from apps.conversations.openai.responses_shapes import (
+    ResponseDeletedOutput,
+    ResponseInputsFilter,
+    ResponseInputsOutput,
     ResponseOutput,
     ResponseShape,
+    items_page,
     response_request_read,
 )
-from apps.conversations.openai.responses_wire import ResponseWriter, event_frame
-from apps.conversations.openai.services import completion_start
+from apps.conversations.openai.responses_wire import ResponseWriter, event_frame, items_of
+from apps.conversations.openai.services import completion_start, completion_stop
 from runs.stream import HEARTBEAT
 
 
@@ -66,17 +76,64 @@ class ResponsesView(OpenAIView):
 class ResponseView(OpenAIView):
     """One response."""
 
-    actions = {"GET": "conversation.read"}
+    actions = {"GET": "conversation.read", "DELETE": "conversation.write"}
 
     @extend_schema(operation_id="responses_get", tags=["responses"], responses={(200, "application/json"): ResponseOutput})  # fmt: skip
     def get(self, request: Request, response_id: str) -> Response:
         """Return a response that was kept, as far as it has come."""
         stored = response_get(actor=self.actor, response_id=response_id)
+        outcome = outcome_read(stored.followed(self.tenant, self.actor))
+        return Response(_writer(stored).whole(outcome))
+
+    @extend_schema(operation_id="responses_delete", tags=["responses"], responses={(200, "application/json"): ResponseDeletedOutput})  # fmt: skip
+    def delete(self, request: Request, response_id: str) -> Response:
+        """Forget a response: no later request can name it. What works on it is stopped; the run is kept as every run is."""
+        response_delete(tenant=self.tenant, actor=self.actor, response_id=response_id)
+        return Response({"id": response_id, "object": "response", "deleted": True})
+
+
+class ResponseCancelView(OpenAIView):
+    """The end of a response that is under way."""
+
+    actions = {"POST": "conversation.write"}
+    waits = True
+
+    @extend_schema(operation_id="responses_cancel", tags=["responses"], request=None, responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    def post(self, request: Request, response_id: str) -> Response:
+        """Stop a response and return what it has said; one that has ended stays as it is."""
+        stored = response_get(actor=self.actor, response_id=response_id)
         followed = stored.followed(self.tenant, self.actor)
-        run = stored.run
-        repeated = {**run.request["response"]["asked"], "previous_response_id": stored.previous_id}
-        writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), followed.model, repeated)  # fmt: skip
-        return Response(writer.whole(outcome_read(followed)))
+        if stored.segment.until is None:
+            completion_stop(tenant=self.tenant, actor=self.actor, run=stored.run)
+            outcome = self.waited(followed)
+        else:
+            outcome = outcome_read(followed)
+        return Response(_writer(stored).whole(outcome))
+
+
+class ResponseInputsView(OpenAIView):
+    """What a response answers."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="responses_input_items", tags=["responses"], parameters=[ResponseInputsFilter], responses={(200, "application/json"): ResponseInputsOutput})  # fmt: skip
+    def get(self, request: Request, response_id: str) -> Response:
+        """List the items before a response, those of the responses it follows too; of images and files their names only."""
+        asked = ResponseInputsFilter(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        developer, messages = inputs_read(
+            tenant=self.tenant, actor=self.actor, response_id=response_id
+        )
+        return Response(items_page(items_of(developer, messages), **asked.validated_data))
+
+
+def _writer(stored: Stored) -> ResponseWriter:
+    """Return what writes a kept response."""
+    run = stored.run
+    asked = run.request["response"]["asked"]
+    repeated = {**asked, "previous_response_id": stored.previous_id}
+    created, model = int(run.created_at.timestamp()), run.request["completion"]["model"]
+    return ResponseWriter(run.pk, stored.segment.after, created, model, repeated)
 
 
 async def _frames(followed: Followed, writer: ResponseWriter) -> AsyncGenerator[bytes, None]:

@@ -119,6 +119,46 @@ class ResponseOutput(serializers.Serializer[Any]):
         ref_name = "Response"
 
 
+class ResponseDeletedOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    object = serializers.CharField(help_text="Always `response`.")
+    deleted = serializers.BooleanField(help_text="Always true.")
+
+
+class ResponseInputsFilter(serializers.Serializer[Any]):
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=100)
+    order = serializers.ChoiceField(default="desc", choices=["asc", "desc"])
+    after = serializers.CharField(default="", max_length=60, help_text="Go on after this item.")
+
+
+class ResponseInputsOutput(serializers.Serializer[Any]):
+    """As OpenAI documents it."""
+
+    object = serializers.CharField(help_text="Always `list`.")
+    data = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]
+    first_id = serializers.CharField(allow_null=True)
+    last_id = serializers.CharField(allow_null=True)
+    has_more = serializers.BooleanField()
+
+
+def items_page(
+    items: list[dict[str, Any]], *, limit: int, order: str, after: str
+) -> dict[str, Any]:
+    """Return a page of items as OpenAI lists them. Raises Invalid when ``after`` names none."""
+    ordered = items if order == "asc" else items[::-1]
+    if after:
+        place = next((n for n, item in enumerate(ordered) if item["id"] == after), None)
+        if place is None:
+            raise invalid("after", "There is no such item.")
+        ordered = ordered[place + 1 :]
+    data = ordered[:limit]
+    ids = [item["id"] for item in data] or [None]
+    return {
+        "object": "list", "data": data, "first_id": ids[0], "last_id": ids[-1],
+        "has_more": len(ordered) > limit,
+    }  # fmt: skip
+
+
 def response_request_read(
     values: Mapping[str, Any], previous: Previous | None
 ) -> CompletionRequest:

@@ -15,6 +15,8 @@ from apps.conversations.openai.segments import response_id_of
 from apps.conversations.openai.wire import Answer
 from basics.errors import Invalid
 from runs.models import RunStatus
+from toolloop.media import Media
+from toolloop.messages import Message, ToolResult, UserMessage
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
@@ -54,6 +56,37 @@ def input_read(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
         messages.append(message)
         places.append(where)
     return messages, places
+
+
+def items_of(developer: str, messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return what a response answers as items of OpenAI's; of images and files their names only."""
+    items: list[dict[str, Any]] = []
+
+    def add(kind: str, **values: Any) -> None:
+        items.append({"id": f"item_{len(items)}", "type": kind, "status": "completed", **values})
+
+    if developer:
+        add("message", role="developer", content=[{"type": "input_text", "text": developer}])
+    for message in messages:
+        if isinstance(message, UserMessage):
+            parts = [_file(media) for media in message.parts]
+            text = {"type": "input_text", "text": message.text}
+            add("message", role="user", content=[*parts, text] if message.text else parts)
+        elif isinstance(message, ToolResult):
+            add("function_call_output", call_id=message.call_id, output=message.content)
+        else:
+            if message.text:
+                said = {"type": "output_text", "text": message.text, "annotations": []}
+                add("message", role="assistant", content=[said])
+            for call in message.tool_calls:
+                add("function_call", call_id=call.id, name=call.name, arguments=call.raw)
+    return items
+
+
+def _file(media: Media) -> dict[str, Any]:
+    if media.kind == "image":
+        return {"type": "input_image", "detail": "auto", "image_url": None}
+    return {"type": "input_file", "filename": media.name}
 
 
 def _content(given: Any, where: str) -> Any:

@@ -47,6 +47,7 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     other_key_learns_nothing(site)
     errors_are_errors(site)
     client_that_goes_away_stops_the_run(site)
+    response_is_cancelled_and_forgotten(site)
     texts_are_embedded(site)
 
 
@@ -239,6 +240,59 @@ def client_that_goes_away_stops_the_run(site: Site) -> None:
         wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, 20, "the stop")
     wait_for(lambda: site.fake.log[-1]["closed_early"], 10, "the provider's stream to be closed")
     assert site.client.responses.retrieve(f"resp_g{run.pk}_0").status == "cancelled"
+
+
+def response_is_cancelled_and_forgotten(site: Site) -> None:
+    responses = site.client.responses
+    stream = responses.create(model=SLOW, input=QUESTION, stream=True)
+    for event in stream:
+        if event.type == "response.created":
+            going = event.response.id
+        if event.type == "response.output_text.delta":
+            break
+    ended = responses.cancel(going)
+    assert (ended.id, ended.status) == (going, "cancelled")
+    assert ended.output_text
+    assert list(stream)[-1].type == "response.incomplete"
+    assert responses.cancel(going).output_text == ended.output_text, "what has ended stays as it is"
+    # What it answered, in pages.
+    site.fake.replies["fake-scripted"] = two_cities
+    asked: list[Any] = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": QUESTION}]  # fmt: skip
+    first = responses.create(model=SCRIPTED, input=asked, tools=[TOOL])
+    calls = [item for item in first.output if item.type == "function_call"]
+    results: list[Any] = [
+        {"type": "function_call_output", "call_id": call.call_id, "output": "wet"} for call in calls
+    ]
+    second = responses.create(model=SCRIPTED, tools=[TOOL], previous_response_id=first.id, input=results)  # fmt: skip
+    items = list(responses.input_items.list(second.id, limit=2, order="asc"))
+    kinds = ["message", "message", *["function_call"] * 2, *["function_call_output"] * 2]
+    assert [item.type for item in items] == kinds
+    newest = responses.input_items.list(first.id)
+    assert [item.type for item in newest.data] == ["message", "message"]
+    assert newest.data[0].to_dict()["content"] == [{"type": "input_text", "text": QUESTION}]
+    with pytest.raises(openai.BadRequestError, match="after"):
+        responses.input_items.list(first.id, after="item_99")
+    # Forgotten: it cannot be named, the one after it can, and what waits for its calls is stopped.
+    waiting = responses.create(model=SCRIPTED, input=QUESTION, tools=[TOOL])
+    with tenant_scope(site.cast.other_tenant.pk):
+        _, key = api_key_create(
+            tenant=site.cast.other_tenant, actor=site.cast.actor("outsider"), name="y", scopes=SCOPES
+        )  # fmt: skip
+    outsider = openai.OpenAI(base_url=site.base_url, api_key=key, max_retries=0).responses
+    for refused in (outsider.delete, outsider.cancel, outsider.input_items.list):
+        with pytest.raises(openai.NotFoundError):
+            refused(waiting.id)
+    for gone in (first.id, waiting.id):
+        responses.delete(gone)
+        for ask in (responses.retrieve, responses.delete, responses.cancel, responses.input_items.list):  # fmt: skip
+            with pytest.raises(openai.NotFoundError):
+                ask(gone)
+        with pytest.raises(openai.NotFoundError):
+            responses.create(model=PLAIN, input="?", previous_response_id=gone)
+    assert responses.retrieve(second.id).output_text == second.output_text
+    with tenant_scope(site.cast.tenant.pk):
+        run = Run.objects.get(pk=(waiting.model_extra or {})["groundwork"]["run"])
+    assert run.status == RunStatus.STOPPED
 
 
 def texts_are_embedded(site: Site) -> None:

@@ -201,6 +201,9 @@ API: tuple[Row, ...] = (
     Row("api:chat-completions", "POST", "conversation.write", data=send(model="none", messages=[{"role": "user", "content": "?"}]), ok=404, also=TALK),
     Row("api:responses-list", "POST", "conversation.write", data=send(model="none", input="?"), ok=404, also=TALK),
     Row("api:responses-detail", "GET", "conversation.read", fixed={"response_id": "resp_g0_0"}, ok=404),
+    Row("api:responses-detail", "DELETE", "conversation.write", fixed={"response_id": "resp_g0_0"}, ok=404, also=TALK),
+    Row("api:responses-cancel", "POST", "conversation.write", fixed={"response_id": "resp_g0_0"}, ok=404, also=TALK),
+    Row("api:responses-inputs", "GET", "conversation.read", fixed={"response_id": "resp_g0_0"}, ok=404),
     Row("api:models-list", action="model.read"),
     Row("api:models-detail", action="model.read", fixed={"model": "extractive"}),
 )  # fmt: skip

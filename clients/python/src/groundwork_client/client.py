@@ -1003,6 +1003,20 @@ class Groundwork(Transport):
         """Return a response that was kept, as far as it has come."""
         return cast("models.Response", self._call("GET", f"/api/v1/responses/{response_id}"))
 
+    def responses_delete(self, response_id: str, *, idempotency_key: str | None = None) -> models.ResponseDeletedOutput:
+        """Forget a response: no later request can name it. What works on it is stopped; the run is kept as every
+        run is."""
+        return cast("models.ResponseDeletedOutput", self._call("DELETE", f"/api/v1/responses/{response_id}", idempotency_key=idempotency_key))
+
+    def responses_cancel(self, response_id: str, *, idempotency_key: str | None = None) -> models.Response:
+        """Stop a response and return what it has said; one that has ended stays as it is."""
+        return cast("models.Response", self._call("POST", f"/api/v1/responses/{response_id}/cancel", idempotency_key=idempotency_key))
+
+    def responses_input_items(self, response_id: str, *, after: str | None = None, limit: int | None = None, order: Literal['asc', 'desc'] | None = None) -> models.ResponseInputsOutput:
+        """List the items before a response, those of the responses it follows too; of images and files their names
+        only. after: Go on after this item. order: * `asc` - asc * `desc` - desc."""
+        return cast("models.ResponseInputsOutput", self._call("GET", f"/api/v1/responses/{response_id}/input_items", query={"after": after, "limit": limit, "order": order}))
+
     def retention_read(self) -> models.Retention:
         """Show the retention rule."""
         return cast("models.Retention", self._call("GET", "/api/v1/retention"))

@@ -3073,6 +3073,26 @@ class Response(TypedDict):
 
 
 @final
+class ResponseDeletedOutput(TypedDict):
+    id: str
+    object: str
+    """Always `response`."""
+    deleted: bool
+    """Always true."""
+
+
+@final
+class ResponseInputsOutput(TypedDict):
+    """As OpenAI documents it."""
+    object: str
+    """Always `list`."""
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+@final
 class ResponseShapeRequest(TypedDict):
     """Settings of the model that both APIs have."""
     temperature: NotRequired[float | None]
