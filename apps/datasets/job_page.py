@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.datasets import selectors
-from apps.datasets.models import JOB_ACTIVE, GenerationJob
+from apps.datasets.models import JOB_ACTIVE, GenerationJob, QuestionType
 from apps.datasets.progress import item_trace, progress_read
 from runs.providers import model_label
 from tenancy.actors import Actor
@@ -29,6 +29,10 @@ def job_context(*, actor: Actor, job: GenerationJob, item: str = "") -> dict[str
         "job": job,
         "progress": progress_read(actor=actor, job=job),
         "open": item_trace(actor=actor, job=job, pk=int(item)) if is_number else None,
+        "missing": [
+            {**one, "quota": f"{one['difficulty']} {QuestionType(one['type']).label}".capitalize()}
+            for one in job.shortfall
+        ],
         "is_active": job.state in JOB_ACTIVE,
         "model_label": model_label(job.model),
         "can_write": actor.can("dataset.write"),

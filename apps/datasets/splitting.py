@@ -87,6 +87,11 @@ def splits_run(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
             {"document": rows.names[key], "splits": sorted(splits)}
             for key, splits in sorted(found.items())[:LEAKS_LISTED]
         ],
+        "empty": [
+            name
+            for name, share in check.options.get("shares", {}).items()
+            if share and name not in after.values()
+        ],
         "is_trial": is_trial,
         **more,
     }

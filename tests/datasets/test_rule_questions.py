@@ -108,6 +108,7 @@ REFUSED = {
     "cut at its end": "The duty on passenger cars of heading 8703 is the one that the port and",
     "cut at its beginning": "of the port is a building in which goods lie before duty is paid.",
     "noun of a verb's form": "A mooring permit fee of the port was proposed twice.",
+    "list that goes on elsewhere": "(b) By amending note 19, by inserting the following provisions in their order: 7216.91.0010; 7302.90.9000;",
     "no verb": "Harbour Board, Rotterdam, room 12, from Monday to Friday.",
     "question": "What is the duty on passenger cars of heading 8703 in the port?",
 }

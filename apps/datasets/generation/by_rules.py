@@ -146,7 +146,7 @@ def judge_make(
     wanted = {t for s in gold for t in content_terms(s.quote)}
     found = {s.chunk_id for s in sources}
     reached = [s for s in gold if s.chunk_id in found]
-    figures = identifiers(answer) | set(re.findall(r"\d[\d.,]*", answer))
+    figures = identifiers(answer) | set(re.findall(r"\d+(?:[.,]\d+)*", answer))
     first = sources[0].quote[:200] if sources else ""
     sentences = split(answer) or [answer]
     longest = max(sentences, key=len)
@@ -159,7 +159,7 @@ def judge_make(
         "specificity": (5 if figures else 4 if len(said) >= 8 else 2, _words(figures or said)),
         "reasoning": (
             (5 if len(reached) == len(gold) else 3 if reached or calls else 1),
-            f"{len(calls)} calls, {len(reached)} of {len(gold)} passages found",
+            f"{len(calls)} call{'' if len(calls) == 1 else 's'}, {len(reached)} of {len(gold)} passages found",
         ),
     }
 

@@ -73,6 +73,8 @@ _ASIDE = re.compile(r" \((?![a-z0-9]{1,4}\))[^()]{2,160}\)")
 _ARTICLES = {"The", "A", "An", "Each", "All", "Any", "Every"}
 _NUMBERED = {"Heading", "Headings", "Subheading", "Subheadings", "Chapter", "Chapters"}
 _ENDS = re.compile(r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$")
+_LIST_GOES_ON = re.compile(r":(?: ?[\d.]{4,};)+$")
+"""Codes after a colon, the last of which is followed by no “and”: the list seems to go on elsewhere."""
 _SUCH_OF = re.compile(r"\bsuch (?=\w+ of )")
 MOST_SUBJECT_WORDS, LONGEST_SENTENCE, LONGEST_OPENING = 9, 700, 130
 LONGEST_QUESTION, LONGEST_QUOTED_LIST = 320, 1600
@@ -114,6 +116,8 @@ def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Cla
         return None
     plain = _CONNECTS.sub("", _ASIDE.sub("", _LINK.sub(r"\1", sentence)).replace("**", ""))
     is_amendment = _AMENDS.match(plain) is not None and plain.endswith((";", "; and", "; or"))
+    if _LIST_GOES_ON.search(plain):
+        return None
     if not (is_list or is_amendment or _ENDS.search(plain)) or POINTS_AWAY.search(sentence):
         return None
     if not is_list and (plain.count(";") > 2 or not plain[0].isupper()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from apps.datasets.generation.corpus import passages_read
 from apps.datasets.generation.plan import Slot
@@ -27,23 +27,34 @@ def askable_first(
 ) -> dict[str, list[Group]]:
     """Return pools in another order: first those groups that have a question which none before has, then all others.
 
+    Those with a passage that another type is made from come behind the rest of the first, so that two types seldom ask
+    the same.
+
     Args:
         names: of the collections, by id.
         pools: groups of passages by type, see ``pools_read``.
     """
     wanted = Counter(slot.type for slot in slots)
-    return {
-        kind: _ordered(actor, names, kind, list(groups), SPARE * wanted[kind])
-        for kind, groups in pools.items()
-    }
+    taken: set[int] = set()
+    found = {}
+    # Nearly every passage has a plain fact; the other types choose first. The order of the mapping must not matter.
+    for kind in sorted(pools, key=lambda kind: (kind == QuestionType.FACTUAL, kind)):
+        found[kind] = _ordered(actor, names, kind, list(pools[kind]), SPARE * wanted[kind], taken)
+        taken.update(pk for group in found[kind][: wanted[kind]] for pk in group)
+    return found
 
 
 def _ordered(
-    actor: Actor, names: Mapping[int, str], kind: str, groups: list[Group], enough: int
+    actor: Actor,
+    names: Mapping[int, str],
+    kind: str,
+    groups: list[Group],
+    enough: int,
+    taken: Set[int],
 ) -> list[Group]:
     first: dict[str, Group] = {}
     for at in range(0, min(len(groups), MOST_TRIED), BATCH):
-        if len(first) >= enough:
+        if sum(taken.isdisjoint(group) for group in first.values()) >= enough:
             break
         batch = groups[at : at + BATCH]
         rows = passages_read(actor, {pk for group in batch for pk in group}, names)
@@ -55,4 +66,5 @@ def _ordered(
             if made is not None:
                 first.setdefault(made[0], group)
     chosen = set(first.values())
-    return [*first.values(), *(group for group in groups if group not in chosen)]
+    fresh_first = sorted(first.values(), key=lambda group: not taken.isdisjoint(group))
+    return [*fresh_first, *(group for group in groups if group not in chosen)]
