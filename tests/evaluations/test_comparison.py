@@ -103,3 +103,17 @@ def test_packed_scores_compare_as_the_scores_themselves():
     assert packed.criteria == plain.criteria
     assert list(packed.rows) == list(plain.rows)
     assert (packed.bins, packed.cost, packed.notes) == (plain.bins, plain.cost, plain.notes)
+
+
+def test_an_interval_without_zero_is_not_said_to_hold_it():
+    same = {f"same_{n}": Series.of(enumerate([0.5] * 20)) for n in range(3)}
+    gained = [0.55] * 6 + [
+        0.5
+    ] * 14  # enough for the interval, not for the test after Holm over five scores
+    a, b = arm([0.5] * 20), arm(gained)
+    found = arms_compare(*(ArmScores(values={**one.values, **same}) for one in (a, b)), leading="ndcg@10")  # fmt: skip
+    assert found.leading.change.excludes(0)
+    assert not found.leading.is_shown
+    told = verdict(found)[1]
+    assert "holds 0" not in told
+    assert f"does not agree: p {found.leading.p_corrected:.2f}, corrected for 5 scores" in told
