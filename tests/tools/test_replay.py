@@ -135,6 +135,14 @@ async def test_replay_shows_where_a_changed_tool_diverges(
     offered(monkeypatch)
     found = await replayed(cast, run)
     assert found.missing == ["look"]
+
+    def brought_by_the_run() -> None:
+        with tenant_scope(cast.tenant.pk):
+            ToolCall.objects.filter(run=run).update(decision="")
+
+    await sync_to_async(brought_by_the_run)()
+    found = await replayed(cast, run)
+    assert found.missing == [], "a tool that no rule was asked about came with the run"
     assert all(row.is_equal for row in found.rows)
     assert ran == []
 

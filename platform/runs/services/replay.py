@@ -125,10 +125,20 @@ def run_replay(
     finally:
         _record(tenant, actor, run, used)
         purse.close()
-    own = {*META_TOOLS, CODE_TOOL}  # The run's own, made anew for each.
+    own = {*META_TOOLS, CODE_TOOL, *_brought(calls)}  # The run's own, made anew for each.
     called = {c.name for c in calls if c.error_code != "unknown_tool"} - own
     missing = sorted(name for name in called if toolset.get(name) is None)
     return Replay(_compared(_recorded_items(run, turns, calls), captured.items()), missing)
+
+
+def _brought(calls: Iterable[ToolCall]) -> set[str]:
+    """Return the tools that a run brought itself: its client's, its assistant's helpers, the reading of attached files.
+
+    No rule is asked about them, and they are offered nowhere else: their recorded outputs stand in, and nothing is missing.
+    """
+    found = list(calls)
+    judged = {call.name for call in found if call.decision}
+    return {c.name for c in found if c.status == ToolCallStatus.SUCCEEDED} - judged
 
 
 def _record(tenant: Tenant, actor: Actor, run: Run, used: Iterable[UsageEvent]) -> None:
