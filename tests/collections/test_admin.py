@@ -64,7 +64,7 @@ def test_action_works_through_the_services(
 ) -> None:
     client.force_login(cast.user("owner"))
     chosen = [d.pk for d in documents]
-    data = {"action": action, "_selected_action": chosen}
+    data = {"action": action, "_selected_action": chosen, "post": "yes"}
     answer = client.post(reverse("admin:collections_document_changelist"), data)
     assert answer.status_code == 302
     with tenant_scope(cast.tenant.pk):
