@@ -28,6 +28,13 @@ COMPARED = 200
 """Passages among which partners for comparisons are looked for."""
 CODE_KINDS = (ChunkKind.FUNCTION, ChunkKind.CLASS)
 PROSE_KINDS = (ChunkKind.DOC, ChunkKind.TABLE)
+_OPEN: Mapping[str, object] = {
+    "status": DocumentStatus.READY,
+    "is_restricted": False,
+    "live_from__isnull": False,
+    "live_to__isnull": True,
+}
+"""What a document must be for rows to be made from it."""
 _BY_ORDER = ("next", "previous")
 SPDX = "SPDX-License-Identifier:"
 _SPDX_LINE = re.compile(rf"{SPDX}[ \t]*([A-Za-z0-9.+() -]{{1,120}})")
@@ -80,11 +87,7 @@ class Passage:
 def documents_open(actor: Actor, collections: Sequence[int]) -> QuerySet[Document]:
     """Return the documents that rows may be made from."""
     rows: QuerySet[Document] = Document.objects.visible_to(actor).filter(
-        collection_id__in=collections,
-        status=DocumentStatus.READY,
-        is_restricted=False,
-        live_from__isnull=False,
-        live_to__isnull=True,
+        collection_id__in=collections, **_OPEN
     )
     return rows
 
@@ -92,7 +95,9 @@ def documents_open(actor: Actor, collections: Sequence[int]) -> QuerySet[Documen
 def chunks_open(actor: Actor, collections: Sequence[int]) -> QuerySet[Chunk]:
     """Return the chunks that rows may be made from."""
     rows: QuerySet[Chunk] = Chunk.objects.visible_to(actor).filter(
-        document__in=documents_open(actor, collections), is_disabled=False
+        collection_id__in=collections,
+        is_disabled=False,
+        **{f"document__{name}": value for name, value in _OPEN.items()},
     )
     return rows
 

@@ -33,6 +33,8 @@ CARRIED = 2
 or a retry, another one asks."""
 LAST = 3
 """The same for the last rows, so that no few are left to go their way alone when all others have ended."""
+PATIENCE = 2
+"""Groups' times that pass between the end of a row and the claim of another, while there are rows to spare."""
 MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
 
@@ -71,7 +73,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             if not tasks:
                 await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
                 continue
-            tasks = await _some_ended(tasks, work.crowd.pause_s)
+            tasks = await _some_ended(tasks, PATIENCE * work.crowd.pause_s)
             work.crowd.rows = len(tasks)
     finally:
         work.halting = work.halting or "The worker stops."

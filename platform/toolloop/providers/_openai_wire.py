@@ -67,6 +67,7 @@ class OpenAIWire:
         self._client.organization = organization
         self._client.project = project
         self._headers: dict[str, str] = {}
+        self._urls: dict[str, httpx2.URL] = {}  # parsing one takes as long as building a request
 
     @asynccontextmanager
     async def post(
@@ -106,11 +107,15 @@ class OpenAIWire:
         Raises:
             APIStatusError: the SDK's, for what is no success.
         """
+        import httpx2
+
         if not self._headers:  # Here, because they name the event loop's library.
             given = {**self._client.default_headers, **self._client.auth_headers}
             self._headers = {name: value for name, value in given.items() if isinstance(value, str)}
+        if path not in self._urls:
+            self._urls[path] = httpx2.URL(self._url + path)
         request = self._http.build_request(
-            "POST", self._url + path, content=body, headers=self._headers, timeout=timeout
+            "POST", self._urls[path], content=body, headers=self._headers, timeout=timeout
         )
         response = await self._http.send(request, stream=True)
         if response.is_success:
