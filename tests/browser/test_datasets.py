@@ -6,6 +6,7 @@ With SCREENSHOT_FOLDER=<folder> each page is also kept as a picture there, light
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from playwright.sync_api import expect
@@ -85,7 +86,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     portal.open(f"datasets/{dataset.pk}/checks/")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("nothing has moved yet")).to_be_visible(timeout=30_000)
-    page.get_by_role("button", name="Move 3 rows").click()
+    page.get_by_role("button", name=re.compile(r"^Move \d+ rows?$")).click()
     expect(page.get_by_role("button", name="Undo the last division")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("No document stands in two splits")).to_be_visible()
     page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
