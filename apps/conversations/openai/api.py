@@ -19,6 +19,7 @@ from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletio
 from budgets.ledger import EXCEEDED, BudgetExceeded
 from runs.stream import EVENT_STREAM
 from web.departures import has_left
+from web.errors import error_body
 
 _TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}  # fmt: skip
 
@@ -39,7 +40,8 @@ class OpenAIView(StreamingAPIView):
 
     def failed(self, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed."""
-        body = {"code": problem["code"], "message": problem["message"], "details": {}, "request_id": "", "error": problem}  # fmt: skip
+        body = error_body(self.request._request, problem["code"], problem["message"])
+        body["error"] = problem
         if problem["code"] == EXCEEDED:
             return _no_money(Response(body))
         return Response(body, status=503 if problem["type"] == "server_error" else 400)

@@ -414,10 +414,12 @@ def errors_are_errors(site: Site) -> None:
         site.client.chat.completions.create(model="gpt-none", messages=ASK)
     assert (unknown.value.code, unknown.value.param) == ("model_not_found", "model")
     assert unknown.value.type == "invalid_request_error"
+    assert unknown.value.request_id == unknown.value.response.json()["request_id"]
     with pytest.raises(openai.BadRequestError, match=r"messages\[0\]"):
         site.client.chat.completions.create(model=PLAIN, messages=[{"role": "x", "content": "y"}])  # type: ignore[list-item, misc]
-    with pytest.raises(openai.APIStatusError):
+    with pytest.raises(openai.APIStatusError) as failed:
         site.client.chat.completions.create(model=FAILING, messages=ASK)
+    assert failed.value.request_id == failed.value.response.json()["request_id"]
     with pytest.raises(openai.APIError):
         list(site.client.chat.completions.create(model=FAILING, messages=ASK, stream=True))
     stranger = openai.OpenAI(base_url=f"{site.url}/api/v1", api_key="gw_nobody", max_retries=0)
