@@ -179,13 +179,11 @@ def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:
     if type(exc).__module__.startswith("google.genai"):
         return _from_google(exc, provider, key)
     if isinstance(exc, httpx2.TimeoutException):
-        return ProviderUnavailable(
-            f"{provider} did not answer in time ({type(exc).__name__}).", code="provider_timeout"
-        )
+        return _too_late(exc, provider)
     if isinstance(exc, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
         return BadRequest(f"The base URL of {provider} cannot be used: {scrub(str(exc), key)}")
     if isinstance(exc, httpx2.HTTPError | httpx2.StreamError):
-        return ProviderUnavailable(f"The connection to {provider} failed ({_describe(exc, key)}).")
+        return _cut_off(exc, provider, key)
     if isinstance(exc, UnicodeEncodeError):
         return BadRequest(
             "The history holds text that is no valid Unicode (half a surrogate pair)."
@@ -234,13 +232,9 @@ def _from_stainless(exc: Exception, provider: str, key: str) -> ProviderError:
     """Translate an error of the openai or anthropic package: both are generated with the same classes."""
     name = type(exc).__name__
     if name == "APITimeoutError":
-        return ProviderUnavailable(
-            f"{provider} did not answer in time (APITimeoutError).", code="provider_timeout"
-        )
+        return _too_late(exc.__cause__ or exc, provider)
     if name == "APIConnectionError":
-        cause = exc.__cause__
-        detail = _describe(cause, key) if isinstance(cause, Exception) else name
-        return ProviderUnavailable(f"The connection to {provider} failed ({detail}).")
+        return _cut_off(exc.__cause__ or exc, provider, key)
     if name == "APIResponseValidationError":
         return MalformedResponse(f"{provider} sent an answer that does not fit its protocol.")
     outer = mapping(getattr(exc, "body", None))
@@ -294,9 +288,23 @@ def _from_google(exc: Exception, provider: str, key: str) -> ProviderError | Non
     )
 
 
-def _describe(exc: Exception, key: str) -> str:
-    detail = scrub(str(exc), key)
-    return f"{type(exc).__name__}: {detail}" if detail else type(exc).__name__
+def _too_late(exc: BaseException, provider: str) -> ProviderUnavailable:
+    import httpx2
+
+    problem = "could not be reached" if isinstance(exc, httpx2.ConnectTimeout) else "did not answer"
+    return ProviderUnavailable(f"{provider} {problem} in time.", code="provider_timeout")
+
+
+def _cut_off(exc: BaseException, provider: str, key: str) -> ProviderUnavailable:
+    import httpx2
+
+    detail = scrub(str(exc), key).rstrip(".")
+    problem = (
+        f"{provider} could not be reached"
+        if isinstance(exc, httpx2.ConnectError)
+        else f"The connection to {provider} broke"
+    )
+    return ProviderUnavailable(f"{problem}: {detail}." if detail else f"{problem}.")
 
 
 def _positive(value: str | None) -> float | None:
