@@ -82,10 +82,7 @@ async def _frames(
                     return
                 if html != shown:
                     shown, seq = html, seq + 1
-                    yield frame(
-                        f'<hx-partial hx-target="#approvals" hx-swap="innerMorph">{html}</hx-partial>',
-                        seq=seq,
-                    )
+                    yield frame(html, seq=seq)
                 while not await waker.wait(HEARTBEAT_S):
                     yield HEARTBEAT
 
@@ -104,10 +101,11 @@ def _drawn(tenant: Tenant, actor: Actor, query: QueryDict, token: str) -> str | 
         if membership is None:
             return None
         now = user_actor(membership)
-        context = _box(tenant, now, query) | {
-            "tenant": tenant, "actor": now, "csrf_token": token,
+        context = _box(tenant, now, query)
+        context |= {
+            "tenant": tenant, "actor": now, "csrf_token": token, "approvals_waiting": context["to_decide"],
         }  # fmt: skip
-        return render_to_string("tools/_approvals.html", context)
+        return render_to_string("tools/_approvals_news.html", context)
 
 
 def _box(tenant: Tenant, actor: Actor, query: QueryDict) -> dict[str, Any]:
