@@ -51,6 +51,7 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     call = inbox.locator(".inbox li")  # comes without a reload, whichever was first
     expect(call).to_have_count(1, timeout=READY_MS)
     expect(call).to_contain_text("search_documents")
+    expect(inbox.locator("#approvals-waiting-a .count")).to_have_text("1 to decide")  # so does this
     # The stream draws the form that approves several; without its token the answer would be a 403.
     expect(inbox.locator("#approve-many input[name=csrfmiddlewaretoken]")).to_have_count(1)
     call.get_by_role("link").click()
