@@ -161,6 +161,9 @@ class RubricVersionOutput(serializers.ModelSerializer[RubricVersion]):
 class RubricOutput(serializers.ModelSerializer[Rubric]):
     """A rubric with its versions."""
 
+    slug = serializers.CharField(
+        read_only=True, help_text="Those of the built-in judges of claims have a dot."
+    )
     versions = RubricVersionOutput(many=True)
 
     class Meta:

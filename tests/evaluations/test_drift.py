@@ -133,7 +133,7 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
             assert "otherwise than before" in row.reason
             experiment_resume(tenant=cast.tenant, actor=cast.actor("member"), experiment=row)
             assert Trial.objects.filter(experiment=row, state="answering").count() == 1
-            rubric = RubricVersion.objects.get()
+            rubric = RubricVersion.objects.get(rubric__slug=SIX.slug)
             trial = Trial.objects.get(experiment=row)
             trial.scores.create(
                 tenant=cast.tenant, name="accuracy", value=0.5, author_kind="judge", author=found.author, rubric_version=rubric

@@ -3168,6 +3168,7 @@ class RubricOutput(TypedDict):
     """A rubric with its versions."""
     id: int
     slug: str
+    """Those of the built-in judges of claims have a dot."""
     name: str
     versions: list[RubricVersionOutput]
     created_at: str
