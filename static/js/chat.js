@@ -208,11 +208,19 @@ let follow = true, ours = -1;
 const gap = () => msgs.scrollHeight - msgs.clientHeight - msgs.scrollTop;
 function scrollTo(top) { msgs.scrollTop = top; ours = msgs.scrollTop; last = ours; }
 function toEnd() { scrollTo(msgs.scrollHeight); }
-/** Put a turn's question at the top and leave it there: a long answer is read from its start. */
+/** Put a turn's question at the top and leave it there: a long answer is read from its start. Just before the next frame:
+ * where a turn stands takes a layout of the page, and a request that is about to leave does not wait for that. */
+let anchored = null;
 function anchor(turn) {
   follow = false;
-  scrollTo(turn.offsetTop - 24);
-  seen();
+  if (!anchored) requestAnimationFrame(() => {
+    const at = anchored;
+    anchored = null;
+    if (!at.isConnected) return;
+    scrollTo(at.offsetTop - 24);
+    seen();
+  });
+  anchored = turn;
 }
 function seen() { if (jump) jump.hidden = gap() < 80; }
 let last = 0;
