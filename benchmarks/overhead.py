@@ -1,7 +1,7 @@
 """What does Groundwork add to the model's own time? From the POST of a message to the first streamed text in the DOM.
 
-A real Chromium asks through the page, the fake model answers at once (it thinks 0 ms), so all that is measured is ours:
-request, queue, worker, adapter, event log, stream, rendering, swap. Times of one turn come from one machine's clock.
+A real Chromium asks through the page, the fake model says its first word at once (it thinks 0 ms), so all that is measured
+is ours: request, queue, worker, adapter, event log, stream, rendering, swap. Times of one turn come from one machine's clock.
 
 Run: python benchmarks/overhead.py [--samples 60] [--warm-up 8]. Makes a database of its own on the server of
 DATABASE_URL, or on an embedded one. Bars (a quiet machine of two cores): p50 below 80 ms, p95 below 200 ms.
@@ -18,7 +18,8 @@ import sys
 from _common import write_result
 from _stack import database, load, percentile, product
 
-MODEL = "fake-words20"
+MODEL = "fake-words5-gap50"
+"""As models stream: an answer that is over with its first word comes with the end of its run, whose rows it waits for."""
 TURNS_PER_CONVERSATION = 10
 
 # Epoch milliseconds of what the page sees of one turn.
