@@ -223,7 +223,7 @@ class ComparisonView(_Base):
         read = arms_read(actor=self.actor, a=a, b=b, is_calibrated=is_calibrated)
         found = arms_compare(read.a, read.b, leading=request.query_params.get("score", ""))
         headline, sentence = verdict(found)
-        advisory = advisory_names(actor=self.actor, arm=b, found=found)
+        advisory = advisory_names(actor=self.actor, arm=b, scores=read.b, found=found)
         shown = {
             "criteria": [
                 {**{f.name: getattr(c, f.name) for f in fields(c)}, "is_shown": c.is_shown, "may_gate": c.name not in advisory, "calibrated": read.readings.get(c.name, ())}

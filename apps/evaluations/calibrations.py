@@ -76,12 +76,11 @@ def calibration_list(*, actor: Actor, version: RubricVersion) -> list[JudgeCalib
     return list(rows.select_related("created_by").order_by("-pk"))
 
 
-def has_calibration(*, actor: Actor, arm: Arm) -> bool:
-    """Return whether a judge of an arm was calibrated."""
+def has_calibration(*, actor: Actor, scores: ArmScores) -> bool:
+    """Return whether a judge who gave an arm's scores was calibrated."""
     actor.require("evaluation.read")
-    authors = Score.objects.visible_to(actor).filter(trial__arm=arm, author_kind=ScoreAuthor.JUDGE)
-    rows = JudgeCalibration.objects.visible_to(actor)
-    return rows.exists() and rows.filter(author__in=authors.values("author")).exists()
+    authors = {author for _, author, _ in scores.judges}
+    return JudgeCalibration.objects.visible_to(actor).filter(author__in=authors).exists()
 
 
 def arms_read(*, actor: Actor, a: Arm, b: Arm, is_calibrated: bool) -> Calibrated:
@@ -105,10 +104,7 @@ def arms_read(*, actor: Actor, a: Arm, b: Arm, is_calibrated: bool) -> Calibrate
 def _known(actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, JudgeCalibration]:
     """Return per score of an arm the calibration of the one judge who gave it."""
     names = [n for n in scores.judged & set(scores.values) if len(scores.authors.get(n, ())) == 1]
-    given = Score.objects.visible_to(actor).filter(
-        trial__arm=arm, name__in=names, author_kind=ScoreAuthor.JUDGE, rubric_version__isnull=False
-    )
-    by = {(name, version) for name, version in given.values_list("name", "rubric_version").distinct()}  # fmt: skip
+    by = {(name, version) for name, _, version in scores.judges if version is not None}
     checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
     drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     rows = JudgeCalibration.objects.visible_to(actor).filter(

@@ -69,9 +69,9 @@ def compare(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "readings": [(label(name), *pair) for name, pair in read.readings.items()],
         "calibrated_names": set(read.readings),
         "calibrated_url": _query(request, calibrated=None if is_calibrated else 1),
-        "can_calibrate": is_calibrated or has_calibration(actor=request.actor, arm=b),
+        "can_calibrate": is_calibrated or has_calibration(actor=request.actor, scores=read.b),
     }
-    context["advisory"] = advisory_names(actor=request.actor, arm=b, found=found)
+    context["advisory"] = advisory_names(actor=request.actor, arm=b, scores=read.b, found=found)
     return render(request, "evaluations/compare.html", context)
 
 

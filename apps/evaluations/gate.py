@@ -142,7 +142,7 @@ def gate_run(
         found = arms_compare(before, after)
     except Conflict as error:
         return _undecided(arm, known, error.message)
-    agreements = arm_agreements(actor=actor, arm=arm)
+    agreements = arm_agreements(actor=actor, arm=arm, scores=after)
     trusted = trusted_names(agreements, bar=bar)
     if after.judged <= trusted:
         trusted = trusted | {OVERALL}
@@ -160,12 +160,18 @@ def gate_run(
     )
 
 
-def advisory_names(*, actor: Actor, arm: Arm, found: Comparison, bar: float = BAR) -> set[str]:
-    """Return the scores of a comparison that stop no release: judges gave them whom people were not shown to agree with."""
+def advisory_names(
+    *, actor: Actor, arm: Arm, scores: ArmScores, found: Comparison, bar: float = BAR
+) -> set[str]:
+    """Return the scores of a comparison that stop no release: judges gave them whom people were not shown to agree with.
+
+    Args:
+        scores: those of the arm.
+    """
     judged = {one.name for one in found.criteria if one.is_judged}
     if not judged:
         return set()
-    trusted = trusted_names(arm_agreements(actor=actor, arm=arm), bar=bar)
+    trusted = trusted_names(arm_agreements(actor=actor, arm=arm, scores=scores), bar=bar)
     if judged - {OVERALL} <= trusted:
         trusted = trusted | {OVERALL}
     return judged - trusted

@@ -189,12 +189,13 @@ def arm_scores_counted(arm: Arm) -> ArmScores:
     per_repeat = scored.values_list("name", "trial__repeat").annotate(v=Avg("value"))
     for name, _, value in per_repeat.order_by("name", "trial__repeat"):
         found.repeats.setdefault(name, []).append(value)
-    kinds = given.values_list("name", "author", "author_kind")
-    for name, author, kind, missing in kinds.annotate(n=Count("pk", filter=Q(value__isnull=True))):
+    kinds = given.values_list("name", "author", "author_kind", "rubric_version_id")
+    missed = Count("pk", filter=Q(value__isnull=True))
+    for name, author, kind, version, missing in kinds.annotate(n=missed):
         found.authors.setdefault(name, set()).add(author)
         found.unscored[name] = found.unscored.get(name, 0) + missing
         if kind == ScoreAuthor.JUDGE:
-            found.judged.add(name)
+            found.judges.add((name, author, version))
     trials = Trial.objects.filter(tenant_id=arm.tenant_id, arm=arm, state__in=TRIAL_ENDED)
     figures = list(
         trials.values_list("row_ref").annotate(latency=Avg("latency_ms"), cost=Avg("cost_usd"))

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-_PACKING = 2
+_PACKING = 3
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -66,7 +66,7 @@ class ArmScores:
         values: score -> its series, 0 to 1.
         repeats: score -> mean of the arm in each repeat.
         authors: score -> who gave it.
-        judged: scores that judges gave.
+        judges: (score, judge who gave it, id of the rubric's version or None).
         unscored: score -> trials without it.
         latency_ms, cost_usd: per row, where known.
         coverage: share of the rows' labelled passages that were still in the documents; None without labels.
@@ -75,7 +75,7 @@ class ArmScores:
     values: dict[str, Series] = field(default_factory=dict)
     repeats: dict[str, list[float]] = field(default_factory=dict)
     authors: dict[str, set[str]] = field(default_factory=dict)
-    judged: set[str] = field(default_factory=set)
+    judges: set[tuple[str, str, int | None]] = field(default_factory=set)
     unscored: dict[str, int] = field(default_factory=dict)
     latency_ms: Series = field(default_factory=Series.of)
     cost_usd: Series = field(default_factory=Series.of)
@@ -85,6 +85,11 @@ class ArmScores:
     def names(self) -> list[str]:
         """Return the names of its scores, sorted."""
         return sorted(self.values)
+
+    @property
+    def judged(self) -> set[str]:
+        """Return the names of the scores that judges gave."""
+        return {name for name, _, _ in self.judges}
 
 
 def pack(scores: ArmScores) -> bytes:
@@ -99,7 +104,7 @@ def pack(scores: ArmScores) -> bytes:
         "names": scores.names,
         "repeats": scores.repeats,
         "authors": {name: sorted(authors) for name, authors in scores.authors.items()},
-        "judged": sorted(scores.judged),
+        "judges": list(scores.judges),
         "unscored": scores.unscored,
         "coverage": scores.coverage,
     }
@@ -123,7 +128,7 @@ def unpack(data: bytes) -> ArmScores | None:
             values={name: series(f"v{n}") for n, name in enumerate(facts["names"])},
             repeats=facts["repeats"],
             authors={name: set(authors) for name, authors in facts["authors"].items()},
-            judged=set(facts["judged"]),
+            judges={(name, author, version) for name, author, version in facts["judges"]},
             unscored=facts["unscored"],
             latency_ms=series("latency"),
             cost_usd=series("cost"),

@@ -19,6 +19,7 @@ from apps.evaluations.models import (
     Score,
     ScoreAuthor,
 )
+from apps.evaluations.series import ArmScores
 from apps.evaluations.statistics.agreement import (
     cohen_kappa,
     cohen_kappa_interval,
@@ -169,13 +170,15 @@ def enough_told(found: Sequence[tuple[str, Estimate]]) -> str:
     return f"People's agreement is not yet known well: alpha of {name} is {told}. More grades narrow it."
 
 
-def arm_agreements(*, actor: Actor, arm: Arm) -> dict[str, list[Agreement]]:
-    """Return per score of an arm the agreement of the judges who gave it; [] for one that people never graded."""
+def arm_agreements(*, actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, list[Agreement]]:
+    """Return per score of an arm the agreement of the judges who gave it; [] for one that people never graded.
+
+    Args:
+        scores: what the arm scored, see ``selectors.arm_scores``.
+    """
     actor.require("evaluation.read")
-    judged = Score.objects.visible_to(actor).filter(trial__arm=arm, author_kind=ScoreAuthor.JUDGE)
-    used = set(judged.values_list("name", "author", "rubric_version_id").distinct())
     versions = RubricVersion.objects.visible_to(actor).filter(
-        pk__in={version for _, _, version in used if version is not None}
+        pk__in={version for _, _, version in scores.judges if version is not None}
     )
     known = {
         (one.name, one.author): one
@@ -185,7 +188,7 @@ def arm_agreements(*, actor: Actor, arm: Arm) -> dict[str, list[Agreement]]:
     checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
     drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     found: dict[str, list[Agreement]] = {}
-    for name, author, _ in sorted(used, key=lambda one: one[:2]):
+    for name, author, _ in sorted(scores.judges, key=lambda one: one[:2]):
         one = known.get((name, author)) or _agreement(name, author, {}, {}, _people({}))
         one = replace(one, has_drifted=author in drifted)
         found.setdefault(name, []).append(one)

@@ -136,8 +136,9 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
     def verdicts() -> dict[str, str]:
         with tenant_scope(cast.tenant.pk):
             result = gate_run(actor=cast.actor("member"), arm=a)
-            found = arms_compare(*(arm_scores(actor=cast.actor("member"), arm=x) for x in (b, a)))
-            advisory = advisory_names(actor=cast.actor("member"), arm=a, found=found)
+            other, mine = (arm_scores(actor=cast.actor("member"), arm=x) for x in (b, a))
+            found = arms_compare(other, mine)
+            advisory = advisory_names(actor=cast.actor("member"), arm=a, scores=mine, found=found)
         by_name = {c.name: c for c in result.checks}
         assert {n for n, c in by_name.items() if c.verdict == "advisory"} == advisory
         assert to_junit(result).decode().count("Advisory: this judge") == len(advisory)
@@ -168,7 +169,9 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
             o.name: o
             for o in agreement_list(actor=cast.actor("viewer"), version=queue.rubric_version)
         }
-        facts = arm_agreements(actor=cast.actor("viewer"), arm=a)
+        facts = arm_agreements(
+            actor=cast.actor("viewer"), arm=a, scores=arm_scores(actor=cast.actor("viewer"), arm=a)
+        )
     one = by_name["accuracy"]
     assert one.judge_human is not None
     assert one.people.alpha is not None

@@ -14,7 +14,7 @@ def arm(values, *, author="retrieval@1", judged=False, name="ndcg@10", cost=None
     found = ArmScores(
         values={name: Series.of(enumerate(values))},
         authors={name: {author}},
-        judged={name} if judged else set(),
+        judges={(name, author, 7)} if judged else set(),
     )
     if cost is not None:
         found.cost_usd = Series.of(dict.fromkeys(range(len(values)), cost))
@@ -98,7 +98,7 @@ def test_packed_scores_compare_as_the_scores_themselves():
     first, second = unpack(pack(a)), unpack(pack(b))
     assert first is not None
     assert second is not None
-    assert (first.repeats, first.unscored, second.judged) == (a.repeats, a.unscored, {"ndcg@10"})
+    assert (first.repeats, first.unscored, second.judges) == (a.repeats, a.unscored, b.judges)
     plain, packed = arms_compare(a, b), arms_compare(first, second)
     assert packed.criteria == plain.criteria
     assert list(packed.rows) == list(plain.rows)

@@ -22,6 +22,7 @@ from apps.evaluations.models import (
     RubricVersion,
     Trial,
 )
+from apps.evaluations.selectors import arm_scores
 from apps.evaluations.services import experiment_resume, experiment_stop, experiments, rubric_seed
 from apps.evaluations.services.checks import CHECK_JOB
 from apps.evaluations.trust import arm_agreements
@@ -138,7 +139,8 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
             trial.scores.create(
                 tenant=cast.tenant, name="accuracy", value=0.5, author_kind="judge", author=found.author, rubric_version=rubric
             )  # fmt: skip
-            (one,) = arm_agreements(actor=cast.actor("viewer"), arm=trial.arm)["accuracy"]
+            who = {"actor": cast.actor("viewer"), "arm": trial.arm}
+            (one,) = arm_agreements(**who, scores=arm_scores(**who))["accuracy"]
             assert not one.is_trusted(0)
             assert "otherwise than before" in one.told()
         client = Client()
