@@ -22,7 +22,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--forms", nargs="+", metavar="FORM", help="exports to measure; all when none is named")
+    parser.add_argument(
+        "--forms", nargs="+", metavar="FORM", help="exports to measure; all when none is named"
+    )
     args = parser.parse_args()
     before = load()
     with database():

@@ -173,6 +173,11 @@ def _scale_rows() -> list[Row]:
 def _dataset_rows() -> list[Row]:
     """Return how datasets are made."""
     speed, kills = _read("dataset_throughput"), _read("dataset_kills")
+    pipeline, scifact, scale = (
+        _read("dataset_pipeline"),
+        _read("scifact_experiment"),
+        _read("dataset_scale"),
+    )
     wrong = sum(
         len(kills[name]) for name in ("repeated", "twice", "unknown", "incomplete", "counts")
     )
@@ -191,7 +196,37 @@ def _dataset_rows() -> list[Row]:
             "none",
             "dataset_kills",
         ),
+        (
+            f"A dataset of {pipeline['documents']} documents from end to end, by rules and by a model: rows kept of "
+            f"{pipeline['extractive']['wanted']}; rows of the command that differ from those of REST or lack a field",
+            f"{pipeline['extractive']['kept']}, {pipeline['fake-rows']['kept']}; "
+            f"{sum(_problems(pipeline[model]) for model in ('extractive', 'fake-rows'))}",
+            "the same rows, whole",
+            "dataset_pipeline",
+        ),
+        (
+            f"SciFact as a dataset of {scifact['rows']} questions: nDCG@10 of its experiment, BM25 and hybrid; of search itself",
+            "; ".join(
+                ", ".join(f"{found[arm]:.4f}" for arm in ("BM25", "hybrid"))
+                for found in (scifact["ndcg_at_10"], scifact["search_ndcg_at_10"])
+            ),
+            "equal",
+            "scifact_experiment",
+        ),
+        (
+            f"Slowest of {len(scale['pages'])} pages over a dataset of {scale['rows']:,} rows; memory of its exports in times of "
+            f"a tenth of the rows, worst of {len(scale['exports'])}",
+            f"{max(page['median_ms'] for page in scale['pages'].values()):.0f} ms; "
+            f"{max(form['ratio'] for form in scale['exports'].values()):.2f} x",
+            "300 ms; 1.5 x",
+            "dataset_scale",
+        ),
     ]
+
+
+def _problems(made: dict[str, Any]) -> int:
+    """Return how many rows of a dataset differ by the way they were made, or are not whole; at least one when the whole is not."""
+    return sum(made["problems"].values()) or int(not (made["ok"] and made["same_by_rest"]))
 
 
 def _loop_rows() -> list[Row]:
