@@ -2,6 +2,8 @@
 """Entry point of every command: `python manage.py help`."""
 
 import os
+import select
+import signal
 import sys
 from pathlib import Path
 
@@ -26,8 +28,21 @@ def main() -> None:
 
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
     except SettingsError as error:
         sys.exit(f"Settings: {error}")
+    except BrokenPipeError:
+        if not reader_left():
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still buffered
+        sys.exit(128 + signal.SIGPIPE)
+
+
+def reader_left() -> bool:
+    """Return whether nobody reads the output any more, as after `| head`: then there is nothing to tell, and nobody to tell it."""
+    poller = select.poll()
+    poller.register(sys.stdout.fileno(), 0)
+    return any(what & select.POLLERR for _, what in poller.poll(0))
 
 
 if __name__ == "__main__":

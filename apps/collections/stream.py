@@ -43,7 +43,7 @@ _CHANGED = (
     f"WHERE d.collection_id = %s AND d.updated_at > to_timestamp(%s / 1000000.0) AND {_MINE} ORDER BY d.updated_at, d.id"
 )
 _COUNTS = (
-    "SELECT coalesce(sum(d.chunk_count) FILTER (WHERE d.status = 'ready'), 0) AS chunk_count, "  # noqa: S608
+    "SELECT c.name, coalesce(sum(d.chunk_count) FILTER (WHERE d.status = 'ready'), 0) AS chunk_count, "  # noqa: S608
     "count(d.id) AS document_count, coalesce(sum(d.page_count), 0) AS page_total, "
     "count(*) FILTER (WHERE d.status IN ('queued', 'processing')) AS processing_count, "
     "count(*) FILTER (WHERE d.status = 'failed') AS failed_count "
@@ -139,6 +139,8 @@ class _View:
         if stats != self._stats:
             self._stats = stats
             parts.append(_partial("#collection-stats", "outerMorph", stats))
+            beside = self._render("_pane_link.html", c=SimpleNamespace(pk=self._pk, **counts[0]))
+            parts.append(_partial(f"#pane-{self._pk}", "outerMorph", beside))
         return "".join(parts)
 
     async def _deletions(self, count: int) -> list[str]:

@@ -35,6 +35,9 @@ def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Port
     )
     portal.expect_ready("rules.pdf", "notes.md")
     expect(portal.page.locator("#collection-stats")).to_contain_text("Documents2")
+    beside = portal.page.locator("#collection-links [aria-current]")
+    expect(beside).to_contain_text("Two at once")
+    expect(beside).to_contain_text("2 documents")
     live = portal.page.locator("#documents").inner_text()
     portal.page.reload()
     assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(

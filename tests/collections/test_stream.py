@@ -88,6 +88,8 @@ async def test_changed_row_and_counts_are_sent_as_they_are_now(
     first = await viewer.until("collection-stats")
     assert f'<hx-partial hx-target="#doc-{document.pk}" hx-swap="outerMorph"><tr' in first
     assert "Queued" in first
+    assert f'hx-target="#pane-{collection.pk}"' in first
+    assert "1 processing" in first
     await inside(cast, progress)(document, 40)
     second = await viewer.until("Embedding")
     assert "40 of 100" in second

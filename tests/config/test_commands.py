@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -48,6 +49,20 @@ def test_unknown_setting_is_named_in_one_line():
     assert done.returncode == 1
     assert done.stderr.startswith("Settings: GROUNDWORK_PORTT is not a setting of Groundwork.")
     assert done.stderr.count("\n") == 1
+
+
+def test_command_whose_reader_has_enough_ends_without_a_word():
+    done = subprocess.Popen(
+        [sys.executable, "manage.py", "help"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.stdout is not None
+    done.stdout.close()
+    _, told = done.communicate(timeout=60)
+    assert (done.returncode, told) == (128 + signal.SIGPIPE, "")
 
 
 # --- keys and workspaces -----------------------------------------------------------------------

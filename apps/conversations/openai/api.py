@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,13 @@ from apps.conversations.api import StreamingAPIView
 from apps.conversations.openai.follow import Followed, Outcome, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
-from budgets.ledger import EXCEEDED, BudgetExceeded
+from budgets.ledger import BudgetExceeded
 from runs.stream import EVENT_STREAM
 from web.departures import has_left
 from web.errors import error_body
 
 _TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}  # fmt: skip
+_STATUSES = {"server_error": 503, "rate_limit_error": 429}
 
 
 class OpenAIView(StreamingAPIView):
@@ -38,13 +39,14 @@ class OpenAIView(StreamingAPIView):
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
         return async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
 
-    def failed(self, problem: Mapping[str, Any]) -> Response:
+    def failed(self, outcome: Outcome) -> Response:
         """Return the refusal of a run that has failed."""
-        body = error_body(self.request._request, problem["code"], problem["message"])
+        problem = outcome.problem or {}
+        body = error_body(self.request._request, outcome.code, problem["message"])
         body["error"] = problem
-        if problem["code"] == EXCEEDED:
+        if problem["type"] == "insufficient_quota":
             return _no_money(Response(body))
-        return Response(body, status=503 if problem["type"] == "server_error" else 400)
+        return Response(body, status=_STATUSES.get(problem["type"], 400))
 
     def handle_exception(self, exc: Exception) -> Response:
         """Add the error in OpenAI's shape."""
@@ -109,5 +111,5 @@ class ChatCompletionsView(OpenAIView):
             return self.stream(chunks_follow(followed, with_usage=with_usage))
         outcome = self.waited(followed)
         if outcome.problem is not None:
-            return self.failed(outcome.problem)
+            return self.failed(outcome)
         return Response(outcome.answer.to_json())

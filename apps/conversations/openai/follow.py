@@ -13,8 +13,14 @@ from asgiref.sync import sync_to_async
 
 from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
-from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
-from budgets.ledger import EXCEEDED
+from apps.conversations.openai.wire import (
+    Answer,
+    Growing,
+    answer_of,
+    chunk,
+    chunks_last,
+    problem_json,
+)
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
@@ -50,10 +56,17 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it ended: what the run has to say, and the problem it failed with, in OpenAI's shape."""
+    """How it ended.
+
+    Attributes:
+        answer: what the run has to say.
+        problem: what it failed with, in OpenAI's shape; None when it did not.
+        code: our name of that, "" for none.
+    """
 
     answer: Answer
-    problem: Mapping[str, Any] | None
+    problem: Mapping[str, Any] | None = None
+    code: str = ""
 
 
 Progress = str | list[dict[str, Any]] | Outcome | None
@@ -185,14 +198,9 @@ def outcome_read(followed: Followed) -> Outcome:
             stop=turns.first() or "end",
         )
     if run.status != RunStatus.FAILED or answer.calls:
-        return Outcome(answer, None)
-    kind = "server_error" if run.is_retryable else "invalid_request_error"
-    if run.error_code == EXCEEDED:
-        kind = "insufficient_quota"
-    return Outcome(
-        answer,
-        {"message": run.error_message, "type": kind, "param": None, "code": run.error_code},
-    )
+        return Outcome(answer)
+    problem = problem_json(run.error_code, run.error_message, is_retryable=run.is_retryable)
+    return Outcome(answer, problem, run.error_code)
 
 
 def _schema(run: Run) -> Any:

@@ -69,7 +69,7 @@ class ResponsesView(OpenAIView):
             return self.stream(_frames(followed, writer))
         outcome = self.waited(followed)
         if outcome.problem is not None:
-            return self.failed(outcome.problem)
+            return self.failed(outcome)
         return Response(writer.whole(outcome))
 
 

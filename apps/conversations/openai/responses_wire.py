@@ -19,6 +19,7 @@ from toolloop.media import Media
 from toolloop.messages import Message, ToolResult, UserMessage
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_CODES = {"server_error": "server_error", "rate_limit_error": "rate_limit_exceeded"}
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
 
 
@@ -170,7 +171,7 @@ class ResponseWriter:
             output.append(self._message(answer, "completed" if is_whole else "incomplete"))
         output += [self._call(call) for call in answer.calls]
         error = outcome.problem and {
-            "code": "server_error" if outcome.problem["type"] == "server_error" else "invalid_prompt",
+            "code": _CODES.get(outcome.problem["type"], "invalid_prompt"),
             "message": outcome.problem["message"],
         }  # fmt: skip
         return self._json(

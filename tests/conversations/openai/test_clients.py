@@ -28,6 +28,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.conversations.openai.site import (
     ASK,
+    BUSY,
     CLIENT_TOOL,
     CUT,
     FAILING,
@@ -422,6 +423,9 @@ def errors_are_errors(site: Site) -> None:
     assert failed.value.request_id == failed.value.response.json()["request_id"]
     with pytest.raises(openai.APIError):
         list(site.client.chat.completions.create(model=FAILING, messages=ASK, stream=True))
+    with pytest.raises(openai.RateLimitError) as busy:
+        site.client.with_options(max_retries=0).chat.completions.create(model=BUSY, messages=ASK)
+    assert (busy.value.code, busy.value.type) == ("rate_limit_exceeded", "rate_limit_error")
     stranger = openai.OpenAI(base_url=f"{site.url}/api/v1", api_key="gw_nobody", max_retries=0)
     with pytest.raises(openai.AuthenticationError):
         stranger.models.list()

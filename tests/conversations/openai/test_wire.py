@@ -15,6 +15,7 @@ from apps.conversations.openai.wire import (
     call_id_of,
     call_ids_read,
     messages_read,
+    problem_json,
     usage_json,
 )
 from basics.errors import Invalid
@@ -22,6 +23,22 @@ from toolloop.messages import ToolResult, Turn, UserMessage
 
 CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize(
+    ("code", "is_retryable", "kind", "name"),
+    [
+        ("rate_limited", True, "rate_limit_error", "rate_limit_exceeded"),
+        ("context_too_long", False, "invalid_request_error", "context_length_exceeded"),
+        ("quota_exhausted", False, "insufficient_quota", "insufficient_quota"),
+        ("budget_exceeded", False, "insufficient_quota", "budget_exceeded"),
+        ("provider_unavailable", True, "server_error", "provider_unavailable"),
+        ("bad_request", False, "invalid_request_error", "bad_request"),
+    ],
+)
+def test_a_failure_has_the_name_that_clients_know(code, is_retryable, kind, name):
+    problem = problem_json(code, "No.", is_retryable=is_retryable)
+    assert problem == {"message": "No.", "type": kind, "param": None, "code": name}
 
 
 def test_system_messages_are_joined_and_the_rest_is_the_history():
