@@ -18,8 +18,9 @@ from runs.selectors import CONTENT_SHOWN
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """One tool call as its card shows it."""
+    """One tool call as its card shows it; ``pk`` names its whole output."""
 
+    pk: int
     index: int
     name: str
     status: str
@@ -92,6 +93,7 @@ def tool_cards(calls: Iterable[Any]) -> list[ToolCard]:
             shown = "stopped"
         cards.append(
             ToolCard(
+                pk=row["id"],
                 index=index,
                 name=row["name"],
                 status=shown,

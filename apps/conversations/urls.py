@@ -60,6 +60,11 @@ urlpatterns = [
     path("<int:pk>/turns/<int:turn_pk>/fork/", branch_views.turn_fork, name="turn-fork"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),
+    path(
+        "<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/output/",
+        trace_views.run_output,
+        name="run-output",
+    ),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
     path(
         "<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/",

@@ -53,10 +53,22 @@ def decided_prefetch(lookup: str) -> Any:
 
 # The same columns for ``runs.stream.rows_read``, with the payload; its parameter is the run.
 CALLS_SHOWN = (
-    "SELECT step, name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module
+    "SELECT id, step, name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module
     f"left(content, {CONTENT_SHOWN + 1}) AS content_shown, payload->>'summary' AS own_summary "
     "FROM runs_toolcall WHERE run_id = %s ORDER BY id"
 )
+
+
+def call_output(run: Run, pk: int) -> str:
+    """Return the whole text that a call of a run gave its model. Raises Missing."""
+    content = (
+        ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, pk=pk)
+        .values_list("content", flat=True)
+        .first()
+    )
+    if content is None:
+        raise Missing("call")
+    return content
 
 
 def payload_list(run: Run) -> list[object]:

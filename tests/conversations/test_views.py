@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from apps.conversations import services, tasks
 from apps.conversations.models import Conversation, Turn
+from runs.models import ToolCall
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -139,6 +140,37 @@ async def test_page_streams_answer_and_shows_its_source(
         assert "Trucks pay 25 percent." in text
         for bad in (f"{turn.run_id}-2", "1-1", "x", f"{turn.run_id}-"):
             assert member.get(url("source", cast, turn.conversation_id, bad)).status_code == 404
+
+    await sync_to_async(look)()
+
+
+async def test_whole_output_of_a_tool_can_be_opened_from_its_card(
+    cast: Cast, library: Library, found: Any, lane_threads: Executor, monkeypatch: Any
+) -> None:
+    turn = await sync_to_async(ask)(cast)
+    script = [calls(call("search_documents", query="q")), says("It is 2.5 percent.")]
+    await answer(turn, lane_threads, monkeypatch, script)
+    whole = "<b>" + "x" * 4_000 + " and its end"
+
+    def look() -> None:
+        with tenant_scope(cast.tenant.pk):
+            made = ToolCall.objects.get(run_id=turn.run_id)
+        path = url("run-output", cast, turn.conversation_id, turn.run_id, made.pk)
+        detail = url("detail", cast, turn.conversation_id)
+        member = client_of(cast, "member")
+        assert path not in member.get(detail).content.decode()
+        with tenant_scope(cast.tenant.pk):
+            ToolCall.objects.filter(pk=made.pk).update(content=whole)
+        page = member.get(detail).content.decode()
+        assert path in page
+        assert "its end" not in page
+        output = member.get(path)
+        assert output.content.decode() == whole
+        assert output["Content-Type"] == "text/plain; charset=utf-8"
+        assert output["X-Content-Type-Options"] == "nosniff"
+        assert client_of(cast, "owner").get(path).status_code == 404
+        other = url("run-output", cast, turn.conversation_id, turn.run_id, made.pk + 1)
+        assert member.get(other).status_code == 404
 
     await sync_to_async(look)()
 

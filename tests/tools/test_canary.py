@@ -124,6 +124,7 @@ def pages(cast: Cast, turn: Any) -> dict[str, str]:
         ("tools:catalog", []), ("tools:tool", ["lamps_look"]), ("tools:source", [source]), ("tools:calls", []),
         ("tools:calls-file", []), ("web:settings-audit", []), ("web:settings-webhooks", []), ("usage:page", []),
         *(("tools:call", [pk]) for pk in calls),
+        *(("conversations:run-output", [talk, run, pk]) for pk in calls),
     ]  # fmt: skip
     addresses = [reverse(name, args=[slug, *args]) for name, args in portal]
     addresses += [f"{reverse('conversations:export', args=[slug, talk])}?form=json"]

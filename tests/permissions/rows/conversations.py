@@ -25,6 +25,7 @@ QUEUED = {"pk": "conversations.Conversation", "queued_pk": "conversations.Queued
 ATTACHED = {"pk": "conversations.Conversation", "attachment_pk": "conversations.Attachment"}
 SHARE = {"pk": "conversations.Conversation", "share_pk": "conversations.ConversationShare"}
 RUN = {"pk": "conversations.Conversation", "run_pk": "runs.Run"}
+CALL = RUN | {"call_pk": "runs.ToolCall"}
 DECISION = {
     "pk": "conversations.Conversation",
     "run_pk": "runs.Run",
@@ -137,6 +138,7 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:turn-answer", "GET", "conversation.read", TURN, before=turn_answered),
     Row("conversations:run-stream", "GET", "conversation.read", RUN, before=turn_is(False, "completed"), is_stream=True),
     Row("conversations:run-trace", "GET", "conversation.read", RUN, before=turn_is(False, "completed"), also=("run.read",)),
+    Row("conversations:run-output", "GET", "conversation.read", CALL, before=turn_is(False, "completed")),
     Row("conversations:run-stop", "POST", "conversation.write", RUN, before=turn_is(True, "running"), ok=204),
     Row("conversations:run-decide", "POST", "conversation.write", DECISION, data=send(decision="reject"), before=run_parked, ok=302),
     Row("conversations:source", "GET", "conversation.read", CONVERSATION, {"source": _source}, before=turn_is(False, "completed")),
