@@ -208,9 +208,9 @@ let follow = true, ours = -1;
 const gap = () => msgs.scrollHeight - msgs.clientHeight - msgs.scrollTop;
 function scrollTo(top) { msgs.scrollTop = top; ours = msgs.scrollTop; last = ours; }
 function toEnd() { scrollTo(msgs.scrollHeight); }
+let anchored = null; // the turn that the next frame begins with
 /** Put a turn's question at the top and leave it there: a long answer is read from its start. Just before the next frame:
  * where a turn stands takes a layout of the page, and a request that is about to leave does not wait for that. */
-let anchored = null;
 function anchor(turn) {
   follow = false;
   if (!anchored) requestAnimationFrame(() => {
