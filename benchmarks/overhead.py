@@ -3,8 +3,9 @@
 A real Chromium asks through the page, the fake model says its first word at once (it thinks 0 ms), so all that is measured
 is ours: request, queue, worker, adapter, event log, stream, rendering, swap. Times of one turn come from one machine's clock.
 
-Run: python benchmarks/overhead.py [--samples 60] [--warm-up 8]. With --model fake-words20 the answer is over with its first
-word; such figures are printed, not kept. Makes a database of its own on the server of DATABASE_URL, or on an embedded one. Bars (a quiet machine of two cores): p50 below 80 ms, p95 below 200 ms.
+Run: python benchmarks/overhead.py [--samples 60] [--warm-up 8] [--model fake-words20]. The model named here is over with its
+first word; figures of another model than the usual one are printed, not kept. Makes a database of its own on the server of
+DATABASE_URL, or on an embedded one. Bars (a quiet machine of two cores): p50 below 80 ms, p95 below 200 ms.
 """
 
 from __future__ import annotations

@@ -104,17 +104,16 @@ def arms_read(*, actor: Actor, a: Arm, b: Arm, is_calibrated: bool) -> Calibrate
 def _known(actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, JudgeCalibration]:
     """Return per score of an arm the calibration of the one judge who gave it."""
     names = [n for n in scores.judged & set(scores.values) if len(scores.authors.get(n, ())) == 1]
-    by = {(name, version) for name, _, version in scores.judges if version is not None}
     checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
     drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     rows = JudgeCalibration.objects.visible_to(actor).filter(
-        rubric_version__in={version for _, version in by}, name__in=names
+        rubric_version__in={version for _, _, version in scores.judges if version is not None},
+        name__in=names,
     )
     found: dict[str, JudgeCalibration] = {}
     for row in rows.order_by("number"):
-        (author,) = scores.authors[row.name]
-        is_its = (row.name, row.rubric_version_id) in by and row.author == author
-        if is_its and author not in drifted:
+        is_its = (row.name, row.author, row.rubric_version_id) in scores.judges
+        if is_its and row.author not in drifted:
             found[row.name] = row
     return found
 

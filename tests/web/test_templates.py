@@ -115,7 +115,7 @@ def wide_has(source: str) -> list[str]:
         for selector in re.split(r",(?![^(]*\))", selectors):
             plain = re.sub(r":has\((?:[^()]|\([^()]*\))*\)", ":HAS", selector.strip())
             last = re.split(r"[\s>+~](?![^(]*\))", plain)[-1]
-            if ":HAS" in plain and re.match(r"\*|:(?!HAS|is\(|not\()", last):
+            if ":HAS" in plain and re.match(r"\*|:(?!HAS|is\()", last):
                 found.append(selector.strip())
     return found
 
@@ -123,6 +123,7 @@ def wide_has(source: str) -> list[str]:
 def test_the_wide_selectors_are_found():
     assert wide_has(".checks>div:has(>:nth-child(10))>*{x:y}")
     assert wide_has("a:has(b) :nth-child(2){x:y}")
+    assert wide_has("a:has(b) :not(.c){x:y}")
     assert wide_has("@media (max-width:1px){.a:has(>b)>:first-child,.c{x:y}}") == [
         ".a:has(>b)>:first-child"
     ]

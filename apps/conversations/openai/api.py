@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any
 
@@ -39,10 +39,9 @@ class OpenAIView(StreamingAPIView):
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
         return async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
 
-    def failed(self, outcome: Outcome) -> Response:
-        """Return the refusal of a run that has failed."""
-        problem = outcome.problem or {}
-        body = error_body(self.request._request, outcome.code, problem["message"])
+    def failed(self, code: str, problem: Mapping[str, Any]) -> Response:
+        """Return the refusal of a run that has failed: by our name of it, and as OpenAI's clients read it."""
+        body = error_body(self.request._request, code, problem["message"])
         body["error"] = problem
         if problem["type"] == "insufficient_quota":
             return _no_money(Response(body))
@@ -111,5 +110,5 @@ class ChatCompletionsView(OpenAIView):
             return self.stream(chunks_follow(followed, with_usage=with_usage))
         outcome = self.waited(followed)
         if outcome.problem is not None:
-            return self.failed(outcome)
+            return self.failed(outcome.code, outcome.problem)
         return Response(outcome.answer.to_json())

@@ -69,7 +69,7 @@ class ResponsesView(OpenAIView):
             return self.stream(_frames(followed, writer))
         outcome = self.waited(followed)
         if outcome.problem is not None:
-            return self.failed(outcome)
+            return self.failed(outcome.code, outcome.problem)
         return Response(writer.whole(outcome))
 
 
