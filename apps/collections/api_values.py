@@ -54,5 +54,5 @@ def number(
 
 def flag(request: Request, name: str) -> bool | None:
     """Return a parameter as true or false, None without it. Raises ValidationError."""
-    value = choice(request, name, ("true", "false"))
-    return None if not value else value == "true"
+    value = choice(request, name, ("true", "false", "1", "0"))
+    return None if not value else value in {"true", "1"}

@@ -26,7 +26,7 @@ from apps.collections.chunk_reader import ChunkFilter, ReaderCursor, ReaderStep
 from apps.collections.chunk_statistics import chunk_statistics
 from apps.collections.code_queries import edges_of_chunk
 from apps.collections.models import Chunk, ChunkKind, LinkOrigin
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 STEPS = ("current", "next", "previous", "jump", "reset")
@@ -190,6 +190,7 @@ class ChunkLinksView(TenantAPIView):
     """Links of a chunk."""
 
     actions = {"GET": "collection.read"}
+    pagination_class = WholeList
 
     @extend_schema(
         operation_id="chunk_links_list",
@@ -209,13 +210,14 @@ class ChunkLinksView(TenantAPIView):
             direction=choice(request, "direction", ("outgoing", "incoming", "both"), "outgoing"),  # type: ignore[arg-type]
             relation=text(request, "relation"),
         )
-        return Response(LinkOutput(found, many=True).data)
+        return self.paginated(found, LinkOutput)
 
 
 class ChunkChainView(TenantAPIView):
     """A chain of linked chunks."""
 
     actions = {"GET": "collection.read"}
+    pagination_class = WholeList
 
     @extend_schema(
         operation_id="chunk_chain_walk",
@@ -235,7 +237,7 @@ class ChunkChainView(TenantAPIView):
             relations=tuple(request.query_params.getlist("relation")) or ("next",),
             depth=number(request, "depth", low=1, high=chunk_links.MAX_DEPTH) or 10,
         )
-        return Response(ChainStepOutput(walked, many=True).data)
+        return self.paginated(walked, ChainStepOutput)
 
 
 class ChunkNeighboursView(TenantAPIView):

@@ -24,7 +24,7 @@ from apps.collections.document_api_shapes import (
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.models import Document
 from apps.collections.reconcile import ingestion_check
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 
@@ -32,13 +32,14 @@ class VersionsView(TenantAPIView):
     """Versions of a document."""
 
     actions = {"GET": "collection.read"}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="document_versions_list", tags=["documents"], responses=DocumentOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List all versions at a document's path, newest first; `live_to` is null for the current one."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         rows = selectors.document_versions(actor=self.actor, document=document)
-        return Response(DocumentOutput(rows, many=True).data)
+        return self.paginated(rows, DocumentOutput)
 
 
 class RestoreView(TenantAPIView):

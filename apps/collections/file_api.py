@@ -20,11 +20,12 @@ from apps.collections import (
     selectors,
     services,
 )
+from apps.collections.api_values import flag
 from apps.collections.file_edits import TextEdit
 from apps.collections.file_rules import FileRules
 from apps.collections.models import Collection, FileBatch
 from basics.errors import Invalid
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, page_linked
 from web.drf.views import TenantAPIView
 
 _TAG = ["files"]
@@ -93,12 +94,14 @@ class FilesView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_list", tags=_TAG, parameters=[*_words("folder"), *_numbers("offset", "limit")], responses=shapes.ListingOutput)  # fmt: skip
+    @extend_schema(operation_id="files_list", tags=_TAG, parameters=[*_words("folder", "pattern"), OpenApiParameter("recursive", bool), OpenApiParameter("show_hidden", bool), *_numbers("offset", "limit")], responses=shapes.ListingOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List a folder of the collection: folders first, then files, by name."""
         found = file_selectors.file_list(
             actor=self.actor, collection=self.collection(pk), folder=self.word("folder"),
             offset=self.number("offset", 0), limit=min(self.number("limit", 200, 1), 1000),
+            pattern=self.word("pattern"), is_recursive=flag(request, "recursive") or False,
+            show_hidden=flag(request, "show_hidden"),
         )  # fmt: skip
         return Response(shapes.ListingOutput(found).data)
 
@@ -108,12 +111,12 @@ class FileContentView(FilesAPIView):
 
     actions = {"GET": "collection.read", "PUT": "document.write", "DELETE": "document.write"}
 
-    @extend_schema(operation_id="files_read", tags=_TAG, parameters=[OpenApiParameter("path", str, required=True), *_numbers("start", "end")], responses=shapes.FileOutput)  # fmt: skip
+    @extend_schema(operation_id="files_read", tags=_TAG, parameters=[OpenApiParameter("path", str, required=True), *_words("encoding"), *_numbers("start", "end")], responses=shapes.FileOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Read lines of a file; 500 when no end is given, 2000 at most."""
         found = file_selectors.file_read(
             actor=self.actor, collection=self.collection(pk), path=self.path(),
-            start=self.number("start", 1, 1), end=self.number("end", 0) or None,
+            start=self.number("start", 1, 1), end=self.number("end", 0) or None, encoding=self.word("encoding"),
         )  # fmt: skip
         return Response(shapes.FileOutput(found).data)
 
@@ -350,11 +353,17 @@ class GitLogView(FilesAPIView):
     @extend_schema(operation_id="git_log", tags=_TAG, parameters=[*_words("ref", "path"), *_numbers("skip", "limit")], responses=shapes.GitLogOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List commits, newest first."""
+        skip, limit = (
+            self.number("skip", 0),
+            min(self.number("limit", 50, 1), file_checks.MAX_COMMITS),
+        )
         commits = file_checks.git_log(
             actor=self.actor, collection=self.collection(pk), ref=self.word("ref", "HEAD"), path=self.word("path"),
-            skip=self.number("skip", 0), limit=self.number("limit", 50, 1),
+            skip=skip, limit=limit,
         )  # fmt: skip
-        return Response({"commits": commits})
+        return page_linked(
+            request, commits, {"skip": skip + limit} if len(commits) == limit else None
+        )
 
 
 class GitDiffView(FilesAPIView):

@@ -67,6 +67,10 @@ class FileWriteInput(NotedInput):
     expected = serializers.CharField(
         required=False, allow_null=True, allow_blank=True, default=None, max_length=64, help_text=_EXPECTED
     )  # fmt: skip
+    encoding = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=40,
+        help_text="Such as utf-8 or latin-1; left out, a new file is UTF-8 and another keeps its own.",
+    )  # fmt: skip
 
 
 class FileMoveInput(NotedInput):
@@ -208,7 +212,11 @@ class GitStatusOutput(serializers.Serializer[Any]):
 
 
 class GitLogOutput(serializers.Serializer[Any]):
-    commits = serializers.ListField(child=serializers.DictField())
+    next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
+    previous = serializers.URLField(
+        allow_null=True, help_text="Always null: pages are read forwards."
+    )
+    results = serializers.ListField(child=serializers.DictField())
 
     class Meta:
         ref_name = "GitLog"

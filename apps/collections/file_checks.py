@@ -21,6 +21,8 @@ from tenancy.actors import Actor
 _SYNTAX_S, _SYNTAX_BYTES = 5, 1_500_000_000
 _GIT_S, _GIT_BYTES = 20, 2_000_000_000
 _MAX_FILES, _MAX_BYTES = 5_000, 200_000_000
+MAX_COMMITS = 200
+"""How many commits one reading of the history gives at most."""
 TOO_LARGE = "!"  # as the child writes it, which this process need not import
 _BY_SUFFIX = {".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -91,7 +93,7 @@ def git_log(
         "ref": ref,
         "path": path,
         "skip": max(0, skip),
-        "limit": min(max(1, limit), 200),
+        "limit": min(max(1, limit), MAX_COMMITS),
     }
     rows: list[dict[str, Any]] = _ask(actor, collection, request)
     return rows

@@ -22,6 +22,14 @@ RANGES = {
 }
 
 
+def pattern_read(pattern: str) -> GitIgnoreSpec:
+    """Return what a pattern as in ``.gitignore`` matches. Raises Invalid, ``search_invalid``."""
+    try:
+        return GitIgnoreSpec.from_lines([pattern])
+    except ValueError as error:
+        raise Invalid("search_invalid", f"The pattern cannot be read: {error}.") from error
+
+
 @dataclass(frozen=True)
 class FileRules:
     """The rules of one collection.

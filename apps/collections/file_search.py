@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import regex
-from pathspec import GitIgnoreSpec
 
+from apps.collections.file_rules import pattern_read
 from apps.collections.file_selectors import files_visible
 from apps.collections.file_store import StoredFile, file_bytes
 from apps.collections.file_text import file_text
@@ -87,21 +87,14 @@ def search_files(
         raise Invalid("search_invalid", f"offset goes to {MAX_OFFSET}, limit to {MAX_PAGE}.")
     files = files_visible(actor=actor, collection=collection, folder=folder)
     if names:
-        files = {path: file for path, file in files.items() if _spec(names).match_file(path)}
+        files = {path: file for path, file in files.items() if pattern_read(names).match_file(path)}
     if kind == "name":
-        chosen = [FileMatch(path) for path in files if _spec(query).match_file(path)]
+        chosen = [FileMatch(path) for path in files if pattern_read(query).match_file(path)]
         page = chosen[offset : offset + limit]
         more = offset + limit if offset + limit < len(chosen) else None
         return FileMatches(page, more, len(files), "")
     finder = _finder(query, kind, is_case_sensitive)
     return _Search(collection, actor, finder, seconds).page(files, offset, limit)
-
-
-def _spec(pattern: str) -> GitIgnoreSpec:
-    try:
-        return GitIgnoreSpec.from_lines([pattern])
-    except ValueError as error:
-        raise Invalid("search_invalid", f"The pattern cannot be read: {error}.") from error
 
 
 def _finder(

@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from apps.collections.file_rules import FileRules
+from apps.collections.file_rules import FileRules, pattern_read
 from apps.collections.file_store import StoredFile, file_bytes, files_stored, tree_tidy
-from apps.collections.file_text import file_text
+from apps.collections.file_text import file_text, file_text_in
 from apps.collections.ingestion.code.languages import BY_SUFFIX
 from apps.collections.models import Collection
 from apps.collections.source_tree import path_parts
@@ -123,20 +123,48 @@ def file_list(
     folder: str = "",
     offset: int = 0,
     limit: int = PAGE_ENTRIES,
+    pattern: str = "",
+    is_recursive: bool = False,
+    show_hidden: bool | None = None,
 ) -> Listing:
     """List a folder.
 
+    Args:
+        pattern: only files that match it, as in ``.gitignore``, such as ``*.py``; folders that hold none are left out.
+        is_recursive: list every file below the folder, by its path from there, in place of folders.
+        show_hidden: False leaves out names that begin with a dot; True needs a collection whose rules show them; None
+            goes by these rules.
+
     Raises:
         Missing: no file below it is for the actor.
-        Invalid: it is no path inside the collection.
+        Invalid: it is no path inside the collection; ``hidden_files_off``; ``search_invalid``, the pattern.
     """
     folder = "/".join(path_parts(folder, is_folder=True))
     found = files_visible(actor=actor, collection=collection, folder=folder)
     if folder and not found:
         raise Missing("folder")
-    entries = _entries(folder, found.values())
+    if show_hidden and not FileRules.of(collection.file_rules).show_hidden:
+        raise Invalid("hidden_files_off", "Hidden files are switched off for this collection (Files, Rules).", data={"field": "show_hidden"})  # fmt: skip
+    below = len(folder) + 1 if folder else 0
+    if show_hidden is False:
+        found = {p: f for p, f in found.items() if not any(part.startswith(".") for part in p[below:].split("/"))}  # fmt: skip
+    if pattern:
+        wanted = pattern_read(pattern)
+        found = {path: file for path, file in found.items() if wanted.match_file(path[below:])}
+    entries = _files(folder, found.values()) if is_recursive else _entries(folder, found.values())
     page = entries[offset : offset + limit]
     return Listing(folder, page, len(entries), offset, offset + len(page) < len(entries))
+
+
+def _listed(file: StoredFile, name: str) -> Listed:
+    return Listed(
+        name, file.path, False, file.size, 1, language_label(file.path), file.changed_at, file.document_id, file.is_restricted,
+    )  # fmt: skip
+
+
+def _files(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
+    start = len(folder) + 1 if folder else 0
+    return [_listed(file, file.path[start:]) for file in files]
 
 
 def _entries(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
@@ -148,12 +176,7 @@ def _entries(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
         if slash:
             below.setdefault(name, []).append(file)
         else:
-            entries.append(
-                Listed(
-                    name, file.path, False, file.size, 1, language_label(file.path), file.changed_at,
-                    file.document_id, file.is_restricted,
-                )
-            )  # fmt: skip
+            entries.append(_listed(file, name))
     folders = [
         Listed(
             name, prefix + name, True, sum(f.size for f in inside), len(inside), "",
@@ -205,18 +228,20 @@ def file_read(
     path: str,
     start: int = 1,
     end: int | None = None,
+    encoding: str = "",
 ) -> FileRead:
     """Read lines of a file.
 
     Args:
+        encoding: what its bytes are text in; "" recognises it.
         start: first line, from 1.
         end: last line, inclusive; None reads a page of 500 lines. At most 2000 lines come at once.
 
     Raises:
-        Missing, Invalid: as ``file_content``; ``range_invalid``.
+        Missing, Invalid: as ``file_content`` and ``file_text_in``; ``range_invalid``.
     """
     stored, content = file_content(actor=actor, collection=collection, path=path)
-    text = file_text(content)
+    text = file_text_in(content, encoding) if encoding else file_text(content)
     lines = text.lines if text else []
     last = start + PAGE_LINES - 1 if end is None else end
     if start < 1 or last < start or (start > max(1, len(lines)) and text is not None):

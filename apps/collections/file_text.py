@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
+from basics.errors import Invalid
+
 _SAMPLE = 100_000
 # Encodings that files of our time still come in; among all there are, rare ones look likelier than they are.
 _OLD = ["cp1252", "cp1250", "cp1251", "koi8_r", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
@@ -17,6 +19,10 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+
+
+# Forms of host names and of Python's own literals: no file is kept in them, and some take time beyond all measure.
+_NO_FILES = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape"})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,42 @@ class FileText:
             UnicodeEncodeError: the encoding has no such character.
         """
         return self.bom + text.replace("\n", self.newline).encode(self.encoding)
+
+
+def encoding_named(name: str) -> str:
+    """Return Python's name of a text encoding.
+
+    Raises:
+        Invalid: ``encoding_unknown``, there is no such encoding, or it is none of text.
+    """
+    try:
+        "".encode(name)  # unlike a look-up, this refuses what turns bytes into bytes (zip, hex)
+        found = codecs.lookup(name).name
+    except (LookupError, ValueError):  # ValueError: a NUL in the name
+        found = ""
+    if not found or found in _NO_FILES:
+        raise Invalid(
+            "encoding_unknown", f"“{name}” isn't a text encoding that is known here. Use utf-8, utf-16, latin-1 or cp1252, for example.",
+            data={"field": "encoding"},
+        )  # fmt: skip
+    return found
+
+
+def file_text_in(content: bytes, name: str) -> FileText:
+    """Read a file's bytes as text in the encoding that a caller names.
+
+    Raises:
+        Invalid: ``encoding_unknown``; ``encoding_wrong``, the bytes are no text in it.
+    """
+    encoding = encoding_named(name)
+    try:
+        text = content.decode(encoding)
+    except UnicodeError:
+        raise Invalid(
+            "encoding_wrong", f"The file isn't text in {encoding}. Leave the encoding out, and it is recognised.",
+            data={"field": "encoding"},
+        ) from None  # fmt: skip
+    return _settled(text.removeprefix("\ufeff"), encoding)
 
 
 def file_text(content: bytes) -> FileText | None:

@@ -16,23 +16,43 @@ _LISTED = 200
 
 @tool(group="collections.files")
 async def list_directory(
-    context: ToolContext, collection: str, folder: str = "", offset: int = 0
+    context: ToolContext,
+    collection: str,
+    folder: str = "",
+    pattern: str = "",
+    recursive: bool = False,
+    show_hidden: bool | None = None,
+    offset: int = 0,
 ) -> ToolOutput:
     """List the files and folders in a folder of a collection.
 
     Args:
         collection: name of the collection.
         folder: such as "src/app"; leave it out for the root.
+        pattern: list only files that match it, such as "*.py".
+        recursive: list all files below the folder by their paths, in place of its folders.
+        show_hidden: false leaves out names that begin with a dot; left out, the rules of the collection decide.
         offset: entries to leave out, when a page was full.
     """
-    return await files_read(
-        context, collection, lambda actor, row: _list(actor, row, folder, offset)
-    )
+
+    def work(actor: Actor, row: Collection) -> Any:
+        page = file_selectors.file_list(
+            actor=actor, collection=row, folder=folder, offset=max(0, offset), limit=_LISTED, pattern=pattern,
+            is_recursive=recursive, show_hidden=show_hidden,
+        )  # fmt: skip
+        return _listing(page)
+
+    return await files_read(context, collection, work)
 
 
 @tool(group="collections.files")
 async def read_file(
-    context: ToolContext, collection: str, path: str, start_line: int = 1, end_line: int = 0
+    context: ToolContext,
+    collection: str,
+    path: str,
+    start_line: int = 1,
+    end_line: int = 0,
+    encoding: str = "",
 ) -> ToolOutput:
     """Read lines of a file in a collection, with the checksum (sha256) that an edit of it needs.
 
@@ -41,11 +61,12 @@ async def read_file(
         path: of the file, such as "src/main.py".
         start_line: first line, from 1.
         end_line: last line, inclusive; 0 reads 500 lines.
+        encoding: such as "utf-8" or "latin-1"; left out, it is recognised.
     """
     return await files_read(
         context,
         collection,
-        lambda actor, row: _read(actor, row, path, start_line, end_line or None),
+        lambda actor, row: _read(actor, row, path, start_line, end_line or None, encoding),
     )
 
 
@@ -57,6 +78,8 @@ async def search_files(
     kind: Literal["text", "name", "regex"] = "text",
     folder: str = "",
     names: str = "",
+    case_sensitive: bool = False,
+    max_results: int = file_search.PAGE,
     offset: int = 0,
 ) -> ToolOutput:
     """Search the files of a collection line by line, or find files by name.
@@ -67,6 +90,8 @@ async def search_files(
         kind: what the query is.
         folder: search below this folder only.
         names: search only files whose names match this pattern, such as "*.py".
+        case_sensitive: tell capital letters from small ones; names are always told apart.
+        max_results: matches to give at most, 1 to 200.
         offset: matches to leave out: next_offset of the page before.
     """
 
@@ -78,7 +103,9 @@ async def search_files(
             kind=kind,
             folder=folder,
             names=names,
+            is_case_sensitive=case_sensitive,
             offset=offset,
+            limit=max_results,
         )
         return asdict(found)
 
@@ -195,10 +222,7 @@ async def git_diff(
     return await files_read(context, collection, work)
 
 
-def _list(actor: Actor, row: Collection, folder: str, offset: int) -> Any:
-    page = file_selectors.file_list(
-        actor=actor, collection=row, folder=folder, offset=max(0, offset), limit=_LISTED
-    )
+def _listing(page: file_selectors.Listing) -> Any:
     entries = [
         {"name": one.name + ("/" if one.is_folder else ""), "size": one.size, "files": one.files}
         if one.is_folder
@@ -213,8 +237,12 @@ def _list(actor: Actor, row: Collection, folder: str, offset: int) -> Any:
     }
 
 
-def _read(actor: Actor, row: Collection, path: str, start: int, end: int | None) -> Any:
-    found = file_selectors.file_read(actor=actor, collection=row, path=path, start=start, end=end)
+def _read(
+    actor: Actor, row: Collection, path: str, start: int, end: int | None, encoding: str
+) -> Any:
+    found = file_selectors.file_read(
+        actor=actor, collection=row, path=path, start=start, end=end, encoding=encoding
+    )
     if found.is_binary:
         raise ToolError(f"“{path}” is no text ({found.size} bytes).")
     return {

@@ -39,22 +39,28 @@ async def write_file(
     path: str,
     content: str,
     expected: str | None = None,
+    overwrite: bool = False,
+    encoding: str = "",
+    create_directories: bool = True,
     note: str = "",
 ) -> ToolOutput:
-    """Write a whole file in a collection, new or in place of the one that is there. Prefer edit_file for small changes.
+    """Write a whole new file in a collection, or one in place of a file that is there. Prefer edit_file for small changes.
 
     Args:
         collection: name of the collection.
         path: of the file, such as "src/main.py".
         content: all of its text.
-        expected: sha256 that read_file gave, so that nobody's change is overwritten; "" when there must be no such file.
+        expected: sha256 that read_file gave: the file is replaced if it still is that one; "" when there must be no such file.
+        overwrite: replace a file whatever it holds now. Without it and expected, a file that exists is left as it is.
+        encoding: such as "utf-8" or "latin-1"; left out, a new file is UTF-8 and another keeps its own.
+        create_directories: make folders that are missing; false refuses instead.
         note: why, for the history.
     """
 
     def work(scope: FileScope, actor: Actor, row: Collection) -> Any:
         batch = services.file_write(
             tenant=scope.tenant, actor=actor, collection=row, path=path, content=content, expected=expected, note=note,
-            run=scope.run,
+            run=scope.run, encoding=encoding, may_overwrite=overwrite, may_make_folders=create_directories,
         )  # fmt: skip
         return _changed(actor, row, batch)
 
@@ -175,7 +181,7 @@ def _file_edit(one: FileEditArgument) -> FileEdit:
 
 def _changed(actor: Actor, row: Collection, batch: FileBatch | None) -> Any:
     if batch is None:
-        return {"changed": [], "note": "The files were so already."}
+        return {"changed": [], "note": "No change: the files already hold this."}
     rows = file_history.revision_list(actor=actor, collection=row, batches=[batch])
     changed = [
         {"path": one.path, "sha256": one.after.sha256 if one.after else None} for one in rows

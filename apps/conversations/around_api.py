@@ -21,7 +21,7 @@ from apps.conversations.around_shapes import (
     FeedbackFilter,
     FeedbackInput,
     FeedbackOutput,
-    FoundListOutput,
+    FoundOutput,
     KeepDaysFilter,
     QueuedOutput,
     QueuedUpdate,
@@ -35,7 +35,7 @@ from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.retention import rules_get, rules_preview, rules_set
 from apps.conversations.sharing import share_list, shared_view
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _BOTH = {"GET": "conversation.read", "POST": "conversation.write"}
@@ -194,16 +194,17 @@ class ConversationSearchView(TenantAPIView):
     """Search."""
 
     actions = {"GET": "conversation.read"}
+    pagination_class = WholeList
 
     @extend_schema(
-        operation_id="conversations_search", tags=["conversations"], responses=FoundListOutput,
+        operation_id="conversations_search", tags=["conversations"], responses=FoundOutput(many=True),
         parameters=[OpenApiParameter("q", str, required=True, description="Words; each finds longer words too that begin with it.")],
     )  # fmt: skip
     def get(self, request: Request) -> Response:
         """Search one's own conversations: titles, questions and answers. The 30 last used are given."""
         query = valid(SearchFilter, request.query_params)["q"]
         found = conversation_find(actor=self.actor, query=query)
-        return Response(FoundListOutput({"results": found}).data)
+        return self.paginated(found, FoundOutput)
 
 
 class ConversationRulesView(_AroundView):

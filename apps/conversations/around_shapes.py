@@ -159,13 +159,6 @@ class FoundOutput(serializers.Serializer[Any]):
         ref_name = "FoundConversation"
 
 
-class FoundListOutput(serializers.Serializer[Any]):
-    results = FoundOutput(many=True)
-
-    class Meta:
-        ref_name = "FoundConversations"
-
-
 class ExportFilter(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=["json", "markdown"], default="json")
 

@@ -9,6 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.collections.api_values import flag
 from apps.conversations import assistant_selectors as selectors
 from apps.conversations import services
 from apps.conversations.assistant_shapes import (
@@ -56,7 +57,7 @@ class AssistantsView(_Base):
     @extend_schema(operation_id="assistants_list", tags=["assistants"], parameters=[OpenApiParameter("archived", bool, description="Those that are archived, in place of the others.")], responses=AssistantOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
         """List assistants, the newest first."""
-        archived = request.query_params.get("archived", "").lower() in {"true", "1"}
+        archived = flag(request, "archived") or False
         rows = selectors.assistant_list(actor=self.actor, archived=archived)
         return self.paginated(rows, AssistantOutput)
 

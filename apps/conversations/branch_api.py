@@ -46,7 +46,13 @@ class TurnEditView(_TurnActionView):
         """Ask a question in other words, in a new branch beside the turn; the turn stays as it was."""
         values = valid(TurnInput, request.data)
         asked = self.asked(request, values)
-        turn = services.turn_edit(**asked, turn=self.turn(pk, turn_pk), text=values["text"])
+        turn = services.turn_edit(
+            **asked,
+            turn=self.turn(pk, turn_pk),
+            text=values["text"],
+            assistant=values["assistant"],
+            attachments=values["attachments"],
+        )
         return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
 
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.datasets import selectors, services
-from apps.datasets.models import Dataset, GenerationJob
+from apps.datasets.models import Dataset, Difficulty, GenerationJob, QuestionType, RowStatus, Split
 from apps.datasets.selectors import RowFilter
 from apps.datasets.services.generation import (
     generation_pause,
@@ -36,7 +36,13 @@ from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _READ, _WRITE = "dataset.read", "dataset.write"
-_FILTERS = [OpenApiParameter(name, str) for name in RowFilter.__slots__]
+_CHOICES = {"status": RowStatus, "type": QuestionType, "difficulty": Difficulty, "split": Split}
+_FILTERS = [
+    OpenApiParameter("job", int, description="Id of the generation that made them.")
+    if name == "job"
+    else OpenApiParameter(name, str, enum=_CHOICES[name].values if name in _CHOICES else None)
+    for name in RowFilter.__slots__
+]
 
 
 def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:

@@ -20,11 +20,13 @@ from apps.datasets.collect_shapes import (
     SettleOutput,
     SourceLicenseInput,
     SourceLicenseOutput,
+    SourceOutput,
     SourcesOutput,
 )
 from apps.datasets.curation_selectors import source_list
 from apps.datasets.models import Dataset
 from apps.datasets.services import Collected, RowsAdded
+from web.drf.pages import page_linked
 from web.drf.views import TenantAPIView
 
 _WRITE = "dataset.write"
@@ -130,11 +132,10 @@ class SourcesView(_Base):
             most=_PAGE + 1,
         )
         is_more = len(found) > _PAGE
-        values = {
-            "sources": found[:_PAGE],
-            "next": found[_PAGE - 1].document if is_more else None,
-        }
-        return Response(SourcesOutput(values).data)
+        shown = SourceOutput(found[:_PAGE], many=True).data
+        return page_linked(
+            request, shown, {"after": found[_PAGE - 1].document} if is_more else None
+        )
 
     @extend_schema(operation_id="dataset_sources_license", tags=["datasets"], request=SourceLicenseInput, responses=SourceLicenseOutput)  # fmt: skip
     def patch(self, request: Request, pk: int) -> Response:

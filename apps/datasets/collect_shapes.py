@@ -106,10 +106,11 @@ class SourceOutput(serializers.Serializer[Any]):
 
 
 class SourcesOutput(serializers.Serializer[Any]):
-    sources = SourceOutput(many=True)
-    next = serializers.CharField(
-        allow_null=True, help_text="Ask for those after it; null at the end."
+    next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
+    previous = serializers.URLField(
+        allow_null=True, help_text="Always null: pages are read forwards."
     )
+    results = SourceOutput(many=True)
 
     class Meta:
         ref_name = "DatasetSources"

@@ -107,7 +107,8 @@ class VersionInput(serializers.Serializer[Any]):
 
 
 class VersionOutput(serializers.Serializer[Any]):
-    number = serializers.IntegerField()
+    id = serializers.IntegerField(help_text="What experiments, exports and safety suites name it by.")
+    number = serializers.IntegerField(help_text="From 1, within the dataset.")
     content_hash = serializers.CharField(help_text="SHA-256 over the rows' hashes, in order.")
     row_count = serializers.IntegerField()
     manifest = serializers.DictField()

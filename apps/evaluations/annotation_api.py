@@ -18,7 +18,7 @@ from apps.evaluations.calibrations import calibration_list
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.trust import agreement_list
 from basics.errors import Missing
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _READ, _WRITE = "evaluation.read", "evaluation.write"
@@ -195,24 +195,26 @@ class AgreementView(_Base):
     """How far judges agree with people."""
 
     actions = {"GET": _READ}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="rubric_versions_agreement", tags=_TAGS, responses=shapes.AgreementOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
         found = agreement_list(actor=self.actor, version=self._version(pk))
-        return Response(shapes.AgreementOutput(found, many=True).data)
+        return self.paginated(found, shapes.AgreementOutput)
 
 
 class CalibrationsView(_Base):
     """How judges' scores are read on the scale of people."""
 
     actions = {"GET": _READ, "POST": _WRITE}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="rubric_versions_calibrations", tags=_TAGS, responses=shapes.CalibrationOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the newest counts."""
         found = calibration_list(actor=self.actor, version=self._version(pk))
-        return Response(shapes.CalibrationOutput(found, many=True).data)
+        return self.paginated(found, shapes.CalibrationOutput)
 
     @extend_schema(operation_id="rubric_versions_calibrate", tags=_TAGS, request=shapes.CalibrationInput, responses={201: shapes.CalibrationOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:

@@ -39,7 +39,7 @@ from apps.evaluations.models import Arm
 from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.repeats import arm_repeats
 from basics.errors import Invalid, Missing
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _READ, _WRITE = "evaluation.read", "evaluation.write"
@@ -161,26 +161,28 @@ class FrontView(_Base):
     """The arms of an experiment by quality and cost."""
 
     actions = {"GET": _READ}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="experiment_front", tags=_TAGS, responses=FrontPointOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
         points = front_of(selectors.arms_summary(actor=self.actor, experiment=row))
-        return Response(FrontPointOutput(points, many=True).data)
+        return self.paginated(points, FrontPointOutput)
 
 
 class JudgeChecksView(_Base):
     """How the judges of an experiment graded gold answers before its start."""
 
     actions = {"GET": _READ}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="experiment_judge_checks", tags=_TAGS, responses=JudgeCheckOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
         found = check_list(actor=self.actor, experiment=row)
-        return Response(JudgeCheckOutput(found, many=True).data)
+        return self.paginated(found, JudgeCheckOutput)
 
 
 class RepeatsView(_Base):

@@ -18,6 +18,7 @@ from apps.evaluations.services.failures import (
     failures_collect,
     failures_group,
 )
+from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
 _TAGS = ["evaluations"]
@@ -120,12 +121,6 @@ class TagUseOutput(serializers.Serializer[Any]):
     answers = serializers.IntegerField(help_text="That have it.")
 
 
-class FailureTagsOutput(serializers.Serializer[Any]):
-    """The tags of the workspace."""
-
-    tags = TagUseOutput(many=True, help_text="The most used first, at most 200.")
-
-
 class FailuresView(TenantAPIView):
     """What an arm fails."""
 
@@ -188,11 +183,12 @@ class FailureTagsView(TenantAPIView):
     """The tags that people use."""
 
     actions = {"GET": "evaluation.read"}
+    pagination_class = WholeList
 
-    @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=FailureTagsOutput)
+    @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=TagUseOutput(many=True))
     def get(self, request: Request) -> Response:
         """Return the names that people of this workspace gave to failing answers."""
         rows = [
             {"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)
         ]
-        return Response(FailureTagsOutput({"tags": rows}).data)
+        return self.paginated(rows, TagUseOutput)

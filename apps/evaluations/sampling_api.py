@@ -14,7 +14,7 @@ from apps.evaluations import services
 from apps.evaluations.api import valid
 from apps.evaluations.api_shapes import ScorerInput
 from apps.evaluations.models import SamplingRule
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _READ, _MANAGE = "evaluation.read", "tool.manage"
@@ -122,9 +122,10 @@ class TrendView(TenantAPIView):
     """A rule's scores over time."""
 
     actions = {"GET": _READ}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="sampling_rules_trend", tags=_TAGS, responses=TrendOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return the daily means of a rule's scores over the last 30 days."""
         row = reads.rule_get(actor=self.actor, pk=pk)
-        return Response(TrendOutput(reads.rule_trend(actor=self.actor, rule=row), many=True).data)
+        return self.paginated(reads.rule_trend(actor=self.actor, rule=row), TrendOutput)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from typing import Any
+
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.tools.api_shapes import ExecuteInput, ExecuteOutput, SystemQuery, ToolsOutput
+from apps.tools.file_calls import file_call
 from apps.tools.offer import offer_guard, offer_tools
 from apps.tools.services import calls_execute
-from apps.tools.services.calls import MAX_OUTPUT, call_parse
+from apps.tools.services.calls import MAX_OUTPUT, Executed, call_parse
 from basics.errors import Invalid
 from toolloop.errors import ConfigurationError
 from toolloop.interop.langchain import call_run_langchain, functions_of, langchain_require
+from toolloop.messages import ToolCall
 from toolloop.tools.runtime import call_run, output_cut
 from web.drf.views import TenantAPIView
 
@@ -32,6 +38,16 @@ def _is_langchain(request: Request) -> bool:
     except ConfigurationError as error:
         raise Invalid("langchain_missing", error.message, data={"field": "system"}) from None
     return True
+
+
+def _problem(done: Executed) -> str | None:
+    """Return what went wrong first among calls, None when all have ended well."""
+    for result in done.results:
+        if result is None:
+            return f"A call waits for approval: see /runs/{done.waiting and done.waiting.pk}/decisions."
+        if result.is_error:
+            return output_cut(result.content, MAX_OUTPUT)
+    return None
 
 
 class ToolsView(TenantAPIView):
@@ -69,24 +85,41 @@ class ToolsExecuteView(TenantAPIView):
     actions = {"POST": "tool.run"}
     waits = True
 
+    def _calls(self, values: Mapping[str, Any]) -> list[ToolCall]:
+        """Return the calls of a body, in whichever of its forms they came."""
+        if "function_name" not in values:
+            return [
+                call_parse(c["id"], c["function"]["name"], c["function"]["arguments"])
+                for c in values["tool_calls"]
+            ]
+        call = file_call(
+            actor=self.actor, name=values["function_name"], arguments=values.get("arguments", ""),
+            call_id=values.get("tool_call_id", ""), collections=values.get("collections"),
+        )  # fmt: skip
+        return [call]
+
     @extend_schema(operation_id="tools_execute", tags=["tools"], parameters=[SystemQuery], request=ExecuteInput, responses=ExecuteOutput)  # fmt: skip
     def post(self, request: Request) -> Response:
         """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for approval."""
         shape = ExecuteInput(data=request.data)
         shape.is_valid(raise_exception=True)
         values = shape.validated_data
-        calls = [
-            call_parse(c["id"], c["function"]["name"], c["function"]["arguments"])
-            for c in values["tool_calls"]
-        ]
-        runner = call_run_langchain if _is_langchain(request) else call_run
+        is_langchain = _is_langchain(request)
+        began = time.perf_counter()
+        calls = self._calls(values)
         done = calls_execute(
-            tenant=self.tenant, actor=self.actor, calls=calls, collections=values.get("collections"), runner=runner
+            tenant=self.tenant, actor=self.actor, calls=calls, collections=values.get("collections"),
+            runner=call_run_langchain if is_langchain else call_run,
         )  # fmt: skip
         if (refusal := done.refusal()) is not None:
             raise refusal
+        problem = _problem(done)
         return Response(
             {
+                "success": problem is None,
+                "error": problem,
+                "system": "langchain" if is_langchain else "native",
+                "execution_time_ms": round((time.perf_counter() - began) * 1000, 3),
                 "run": done.run and done.run.pk,
                 "messages": [
                     {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.tools.services.calls import MAX_ARGUMENTS, MAX_CALLS
@@ -52,11 +55,25 @@ class ToolsOutput(serializers.Serializer[Any]):
         ref_name = "Tools"
 
 
+@extend_schema_field({"oneOf": [{"type": "string", "maxLength": MAX_ARGUMENTS}, {"type": "object", "additionalProperties": True}]})  # fmt: skip
+class ArgumentsField(serializers.Field[Any, Any, Any, Any]):
+    """The arguments of a call: a JSON object, or its text as models write it. It gives the text."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = json.dumps(data, ensure_ascii=False) if isinstance(data, Mapping) else data
+        if not isinstance(text, str):
+            raise serializers.ValidationError("Send a JSON object, or its text.")
+        if len(text) > MAX_ARGUMENTS:
+            raise serializers.ValidationError(f"Send at most {MAX_ARGUMENTS:,} characters.")
+        return text
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class FunctionCallInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200)
-    arguments = serializers.CharField(
-        max_length=MAX_ARGUMENTS, allow_blank=True, trim_whitespace=False, help_text="A JSON object as text."
-    )  # fmt: skip
+    arguments = ArgumentsField(help_text="A JSON object, or its text.")
 
     class Meta:
         ref_name = "ToolFunctionCall"
@@ -73,8 +90,14 @@ class ToolCallInput(serializers.Serializer[Any]):
 
 class ExecuteInput(serializers.Serializer[Any]):
     tool_calls = serializers.ListField(
-        child=ToolCallInput(), min_length=1, max_length=MAX_CALLS, help_text="As a model wrote them; they run side by side."
+        child=ToolCallInput(), min_length=1, max_length=MAX_CALLS, required=False,
+        help_text="As a model wrote them; they run side by side.",
     )  # fmt: skip
+    function_name = serializers.CharField(max_length=200, required=False, help_text="One call in place of `tool_calls`: the tool's name.")  # fmt: skip
+    arguments = ArgumentsField(
+        required=False, help_text="Of that one call: a JSON object, or its text."
+    )
+    tool_call_id = serializers.CharField(max_length=200, required=False, help_text="Of that one call; made if not given.")  # fmt: skip
     collections = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
         help_text="Ids of the collections the calls are about; all if not given.",
@@ -82,6 +105,15 @@ class ExecuteInput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "ToolExecuteInput"
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Take one of the two forms. Raises ValidationError."""
+        if ("tool_calls" in values) == ("function_name" in values):
+            raise serializers.ValidationError({"tool_calls": ["Send tool_calls, or function_name with arguments."]})  # fmt: skip
+        mixed = values.keys() & {"arguments", "tool_call_id"}
+        if "tool_calls" in values and mixed:
+            raise serializers.ValidationError({name: ["It goes with function_name."] for name in mixed})  # fmt: skip
+        return values
 
 
 class ToolMessageOutput(serializers.Serializer[Any]):
@@ -97,6 +129,10 @@ class ToolMessageOutput(serializers.Serializer[Any]):
 
 
 class ExecuteOutput(serializers.Serializer[Any]):
+    success = serializers.BooleanField(help_text="Every call has ended, and none in an error.")
+    error = serializers.CharField(allow_null=True, help_text="What went wrong first, or that a call waits for approval; null without.")  # fmt: skip
+    system = serializers.ChoiceField(choices=["native", "langchain"], help_text="What carried the calls out.")  # fmt: skip
+    execution_time_ms = serializers.FloatField(help_text="Of all calls together, side by side as they ran.")  # fmt: skip
     run = serializers.IntegerField(allow_null=True, help_text="Records the calls that ended.")
     messages = ToolMessageOutput(
         many=True, help_text="Of the calls that ended, in their order; ready to be added to a history."

@@ -13,6 +13,7 @@ from apps.tools.limit_list import tool_limit_get, tool_limit_uses
 from apps.tools.models import ToolLimit
 from apps.tools.services import tool_limit_remove, tool_limit_set
 from apps.tools.services.limits import MAX_CALLS
+from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
 _ID: dict[str, Any] = {"required": False, "allow_null": True, "default": None, "min_value": 1, "max_value": 2**63 - 1}  # fmt: skip
@@ -62,11 +63,12 @@ class ToolLimitsView(TenantAPIView):
     """The limits on tool calls of the workspace."""
 
     actions = {"GET": "tool.manage", "POST": "tool.manage"}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="tool_limits_list", tags=["tools"], responses=ToolLimitOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
         """List the limits with what is used of each."""
-        return Response(ToolLimitOutput(tool_limit_uses(actor=self.actor), many=True).data)
+        return self.paginated(tool_limit_uses(actor=self.actor), ToolLimitOutput)
 
     @extend_schema(operation_id="tool_limits_set", tags=["tools"], request=ToolLimitInput, responses={201: ToolLimitOutput})  # fmt: skip
     def post(self, request: Request) -> Response:

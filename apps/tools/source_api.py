@@ -35,7 +35,7 @@ from apps.tools.source_selectors import (
     version_get,
     version_list,
 )
-from web.drf.pages import Pagination
+from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _RIGHT = "tool.manage"
@@ -162,13 +162,14 @@ class CredentialsView(TenantAPIView):
     """What a source's calls prove themselves with."""
 
     actions = {"GET": _RIGHT, "PUT": _RIGHT}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="tool_credentials_list", tags=["tool sources"], responses=CredentialOutput(many=True))  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """List a source's credentials, without their secrets."""
         source_get(actor=self.actor, pk=pk)
         rows = credential_list(actor=self.actor, source=pk)
-        return Response(CredentialOutput(rows, many=True).data)
+        return self.paginated(rows, CredentialOutput)
 
     @extend_schema(operation_id="tool_credentials_set", tags=["tool sources"], request=CredentialInput, responses=CredentialOutput)  # fmt: skip
     def put(self, request: Request, pk: int) -> Response:

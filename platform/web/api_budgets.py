@@ -13,6 +13,7 @@ from basics.errors import Missing
 from budgets.models import BudgetKind, BudgetPeriod
 from budgets.selectors import BudgetShown, budget_get, budget_list, refuses_unpriced
 from budgets.services import budget_remove, budget_rules_set, budget_set
+from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
 _KINDS = [(kind.value, kind.label) for kind in BudgetKind if kind != BudgetKind.JOB]
@@ -66,11 +67,12 @@ class BudgetsView(TenantAPIView):
     """The budgets of the workspace."""
 
     actions = {"GET": "audit.read", "POST": "budget.manage"}
+    pagination_class = WholeList
 
     @extend_schema(operation_id="budgets_list", tags=["budgets"], responses=BudgetOutput(many=True))
     def get(self, request: Request) -> Response:
         """List the budgets with what is spent and held."""
-        return Response(BudgetOutput(budget_list(actor=self.actor), many=True).data)
+        return self.paginated(budget_list(actor=self.actor), BudgetOutput)
 
     @extend_schema(operation_id="budgets_set", tags=["budgets"], request=BudgetInput, responses={201: BudgetOutput})  # fmt: skip
     def post(self, request: Request) -> Response:

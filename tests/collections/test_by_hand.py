@@ -149,7 +149,7 @@ def test_repository_tells_state_commits_and_changes(
     done(api("put", f"collections/{collection.pk}/files/content", {"path": "a.py", "content": "x = 2\n"}))  # fmt: skip
     base = f"collections/{collection.pk}/git"
     assert done(api("get", f"{base}/status"))["changed"] == [{"path": "a.py", "kind": "modified"}]
-    assert [c["subject"] for c in done(api("get", f"{base}/log"))["commits"]] == ["First"]
+    assert [c["subject"] for c in done(api("get", f"{base}/log"))["results"]] == ["First"]
     assert "-x = 1\n+x = 2" in done(api("get", f"{base}/diff"))["files"][0]["text"]
 
 

@@ -79,7 +79,7 @@ def test_every_write_answers_its_repetition_as_the_first_time(row: Row, side: Si
     assert again["Idempotent-Replayed"] == "true"
     with tenant_scope(side.tenant.pk):
         assert AuditEvent.objects.count() == done
-    other = send("?other=1")
+    other = send("?tenant=another")
     assert_error(other, 422)
     assert other.json()["code"] == "idempotency_key_reused"
 

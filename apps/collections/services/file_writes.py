@@ -12,10 +12,11 @@ from django.db import transaction
 from apps.collections.file_edits import TextEdit, text_edit
 from apps.collections.file_rules import FileRules
 from apps.collections.file_store import file_bytes, files_stored
-from apps.collections.file_text import FileText, file_text
+from apps.collections.file_text import FileText, encoding_named, file_text
 from apps.collections.models import Collection, FileBatch
 from apps.collections.services.files import FileChange, files_change
 from apps.collections.services.shared import collection_lock
+from apps.collections.source_tree import path_parts
 from basics.errors import Conflict, Invalid, Missing
 from runs.models import Run
 from tenancy.actors import Actor
@@ -48,26 +49,47 @@ def file_write(
     expected: str | None = None,
     note: str = "",
     run: Run | None = None,
+    encoding: str = "",
+    may_overwrite: bool = True,
+    may_make_folders: bool = True,
 ) -> FileBatch | None:
     """Write a whole file, new or in place of the one that is there.
 
     Args:
         content: text keeps the encoding and the line ends of the file that was there; a new file is UTF-8.
         expected: SHA-256 of what must be there now, "" for nothing.
+        encoding: what a text is written in, whatever the file had.
+        may_overwrite: without it, and without ``expected``, there must be no such file yet.
+        may_make_folders: without it there must be a file in its folder already.
 
     Returns:
         The batch, None when the file held exactly this.
 
     Raises:
-        DomainError: as ``files_change``.
+        Conflict: ``file_exists``, ``folder_missing``.
+        DomainError: as ``files_change``; Invalid: as ``encoding_named``.
     """
     actor.require("document.write")
     if isinstance(content, str):
-        content = _encoded(actor, collection, path, content)
-    return files_change(
-        tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.WRITE, note=note, run=run,
-        changes=[FileChange(path, content, expected=expected)],
-    )  # fmt: skip
+        content = _encoded(actor, collection, path, content, encoding)
+    folder = "/".join(path_parts(path)[:-1])
+    if not may_make_folders and folder and not files_stored(actor, collection.pk, folder=folder):
+        raise Conflict("folder_missing", f"There is no folder “{folder}” yet. Set create_directories, or choose another folder.")  # fmt: skip
+    is_careful = expected is None and not may_overwrite
+    try:
+        return files_change(
+            tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.WRITE, note=note, run=run,
+            changes=[FileChange(path, content, expected="" if is_careful else expected)],
+        )  # fmt: skip
+    except Conflict as error:
+        if not is_careful or error.code != "file_stale":
+            raise
+        raise Conflict(
+            "file_exists",
+            f"“{path}” exists already, and nothing was written. Read it and send its sha256 as expected, set overwrite, or "
+            "choose another name.",
+            data=error.data,
+        ) from error
 
 
 def files_edit(
@@ -189,11 +211,13 @@ def file_rules_update(
     return checked
 
 
-def _encoded(actor: Actor, collection: Collection, path: str, text: str) -> bytes:
+def _encoded(actor: Actor, collection: Collection, path: str, text: str, encoding: str) -> bytes:
     stored = files_stored(actor, collection.pk, path=path).get(path)
     form = FileText("", "utf-8")
     if stored is not None:
         form = file_text(file_bytes(collection.pk, actor.tenant_id, stored)) or form
+    if encoding:
+        form = FileText("", encoding_named(encoding), newline=form.newline)
     return _in_form(form, text.replace("\r\n", "\n"), path)
 
 

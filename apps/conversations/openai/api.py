@@ -28,6 +28,8 @@ _STATUSES = {"server_error": 503, "rate_limit_error": 429}
 class OpenAIView(StreamingAPIView):
     """Base of the compatible views: the same keys, rights and limits as everywhere, and errors that OpenAI's clients read."""
 
+    takes_unknown_fields = True
+
     def stream(self, frames: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
         """Return server-sent events that nothing on the way holds back."""
         response = StreamingHttpResponse(frames, content_type=EVENT_STREAM)

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.collections.models import Collection
 from apps.conversations import selectors
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
@@ -65,7 +66,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         Denied: the actor may not, or is a key that acts for nobody.
         Invalid: an assistant is asked to use a form of the client's, or in a mode of fixed steps the client's tools or
             ``stop``; or a model that has no ``stop`` to use it.
-        DomainError: ``model_not_found``, with the status that OpenAI gives it.
+        DomainError: ``model_not_found``, with the status that OpenAI gives it; ``collection_not_found``.
         Missing, Conflict: there is no such assistant to ask; the calls were answered before.
     """
     actor.require("conversation.write")
@@ -74,6 +75,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     resumed = _resume(tenant, actor, request)
     if resumed is not None:
         return resumed
+    _collections_there(actor, request.collections)
     model, version = request.model, None
     if model.startswith(ASSISTANT) and model != WORKSPACE:
         version, model = assistant_answering(tenant, actor, model.removeprefix(ASSISTANT))
@@ -95,6 +97,19 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         run.save(update_fields=["job"])
         audit_record(tenant=tenant, actor=actor, action="completion.create", object=run, data={"model": model})  # fmt: skip
     return run
+
+
+def _collections_there(actor: Actor, asked: Sequence[int] | None) -> None:
+    """Refuse collections that the actor cannot read, before anything is begun. Raises Missing."""
+    wanted = set(asked or ())
+    rows = Collection.objects.visible_to(actor).filter(pk__in=wanted) if wanted else ()
+    if len(rows) < len(wanted):
+        unknown = sorted(wanted - {row.pk for row in rows})
+        missing = ", ".join(map(str, unknown[:10]))
+        raise DomainError(
+            "collection_not_found", f"No collection of yours has the id {missing}. GET /v1/collections lists them.",
+            status=404, data={"fields": {"groundwork.collections": [f"Not found: {missing}."]}},
+        )  # fmt: skip
 
 
 def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from django.db import transaction
@@ -31,15 +31,20 @@ def turn_edit(
     text: str,
     client_id: uuid.UUID,
     model: str = "",
+    assistant: str | None = None,
+    attachments: Sequence[int] = (),
 ) -> Turn:
     """Ask a question in other words: a new branch beside the turn, which stays as it was.
+
+    Args:
+        assistant, attachments: as for ``turn_submit``; the files of the turn come along anyway.
 
     Raises:
         Conflict, Invalid, Missing: as ``turn_submit``.
     """
     return turn_submit(
         tenant=tenant, actor=actor, conversation=turn.conversation, text=text, client_id=client_id,
-        model=model, beside=turn,
+        model=model, assistant=assistant, attachments=attachments, beside=turn,
     )  # fmt: skip
 
 

@@ -64,6 +64,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "web.short_address.short_address",
     "web.middleware.request_id",
     "web.middleware.streams_let_go",
     "django.middleware.security.SecurityMiddleware",

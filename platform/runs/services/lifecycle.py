@@ -143,6 +143,10 @@ def run_abandon(*, job: Job) -> list[Run]:
     return runs
 
 
+_FAULTS_OF_OURS = frozenset({"internal_error", "worker_lost", "job_ended", "database_busy", "disk_full"})
+"""How a job ends that may go better another time; every other reason is a refusal, which stays one."""
+
+
 def _abandon(run: Run, code: str, message: str) -> None:
     said = transcript_read(run)
     is_stop = run.stop_requested_at is not None
@@ -150,7 +154,7 @@ def _abandon(run: Run, code: str, message: str) -> None:
     run.stop_reason = "stopped" if is_stop else "error"
     run.error_code = "" if is_stop else code
     run.error_message = "" if is_stop else message
-    run.is_retryable = not is_stop
+    run.is_retryable = not is_stop and code in _FAULTS_OF_OURS
     run.answer = said.text
     run.finished_at = timezone.now()
     run.save()

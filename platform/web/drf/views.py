@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import structlog
-from django.db.models import QuerySet
+from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -18,6 +18,7 @@ from tenancy.models import Tenant
 from tenancy.rate_limits import RateLimited, RateState, rate_take
 from tenancy.scope import tenant_scope
 from web.drf.idempotency import repeatable, watch_uploads
+from web.drf.known import body_check, parameters_check
 from web.drf.pages import Pagination
 
 
@@ -30,7 +31,9 @@ class TenantAPIView(APIView):
     actions: ClassVar[Mapping[str, str]] = {}
     waits: ClassVar[bool] = False
     """Its writes wait for work that others do; see ``web.drf.idempotency.repeatable``."""
-    pagination_class: ClassVar[type[Pagination] | None] = None
+    takes_unknown_fields: ClassVar[bool] = False
+    """A protocol of others, whose clients send more than we know: unknown fields of a body are not refused."""
+    pagination_class: ClassVar[type[BasePagination] | None] = None
     _rate: RateState | None = None
 
     @property
@@ -43,9 +46,9 @@ class TenantAPIView(APIView):
         actor: Actor = self.request._request.actor  # type: ignore[attr-defined]
         return actor
 
-    def paginated(self, rows: QuerySet[Any], output: type[BaseSerializer[Any]]) -> Response:
+    def paginated(self, rows: Iterable[Any], output: type[BaseSerializer[Any]]) -> Response:
         """Return one page of rows; the view names its ``pagination_class``, so that the schema says so too."""
-        pages = (self.pagination_class or Pagination)()
+        pages: Any = (self.pagination_class or Pagination)()
         found = pages.paginate_queryset(rows, self.request, view=self)
         return pages.get_paginated_response(output(found, many=True).data)
 
@@ -55,10 +58,16 @@ class TenantAPIView(APIView):
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate, ask for permission, and let a write that came with an ``Idempotency-Key`` be repeated."""
+        """Authenticate, ask for permission, refuse what the operation does not know, and let a write that came with an
+        ``Idempotency-Key`` be repeated.
+        """
         super().initial(request, *args, **kwargs)
         name = str(request.method).lower()
         handler = getattr(self, name, None)
+        if handler is not None and name != "options":
+            parameters_check(self, request)
+            if not self.takes_unknown_fields:
+                body_check(self, request)
         if self._uploads is not None and handler is not None:
             wrapped = repeatable(
                 handler,

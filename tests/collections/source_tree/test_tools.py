@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Coroutine
@@ -93,6 +94,10 @@ def test_model_reads_edits_and_undoes_under_its_run(call: Any, cast: Cast) -> No
         ("read_file", {"path": "a.txt", "collection": "Other"}, "Available: “Trade”"),
         ("read_file", {"path": "a.txt", "start_line": 7}, "1 lines"),
         ("write_file", {"path": "a.txt", "content": "x", "expected": ""}, "Read it again"),
+        ("write_file", {"path": "a.txt", "content": "x"}, "exists already, and nothing was written"),
+        ("write_file", {"path": "b/c.txt", "content": "x", "create_directories": False}, "no folder “b” yet"),
+        ("write_file", {"path": "b.txt", "content": "x", "encoding": "hex"}, "isn't a text encoding"),
+        ("write_file", {"path": "b.txt", "content": "ω", "encoding": "latin-1"}, "has no 'ω'"),
         ("write_file", {"path": "/etc/x", "content": "x"}, "from the collection's root"),
         ("edit_file", {"files": [{"path": "a.txt", "edits": [{"kind": "replace_text", "old": "no", "text": ""}]}]}, "0 times"),
         ("edit_file", {"files": [{"path": "a.txt", "edits": [{"text": "x"}]}]}, "needs a kind"),
@@ -107,6 +112,18 @@ def test_refusal_tells_the_model_what_to_do(
     write("a.txt", "one\n")
     with pytest.raises(ToolError, match=re.escape(says)):
         call()(name, **arguments)
+
+
+def test_a_file_is_replaced_when_that_is_what_was_said(call: Any, write: Write) -> None:
+    write("a.txt", "one\n")
+    use = call()
+    sha256 = use("read_file", path="a.txt")["sha256"]
+    use("write_file", path="a.txt", content="two\n", expected=sha256)
+    use("write_file", path="a.txt", content="th\xe9\n", overwrite=True, encoding="latin-1")
+    read = use("read_file", path="a.txt", encoding="latin-1")
+    assert (read["text"], read["sha256"]) == ("th\xe9", hashlib.sha256(b"th\xe9\n").hexdigest())
+    use("write_file", path="b/c.txt", content="x")
+    use("write_file", path="b/d.txt", content="x", create_directories=False)
 
 
 def test_viewer_may_look_but_not_change(call: Any, write: Write) -> None:

@@ -164,9 +164,13 @@ class Groundwork(Transport):
         version to compare with; the one before it if not given."""
         return cast("models.AssistantChanges", self._call("GET", f"/api/v1/assistants/{id}/versions/{number}/changes", query={"against": against}))
 
-    def budgets_list(self) -> list[models.Budget]:
+    def budgets_list(self) -> models.PaginatedBudgetList:
         """List the budgets with what is spent and held."""
-        return cast("list[models.Budget]", self._call("GET", "/api/v1/budgets"))
+        return cast("models.PaginatedBudgetList", self._call("GET", "/api/v1/budgets"))
+
+    def budgets_list_all(self) -> Iterator[models.Budget]:
+        """Go through all rows of ``budgets_list``, page by page."""
+        return self._every(lambda cursor: self.budgets_list(cursor=cursor))
 
     def budgets_set(self, body: models.BudgetInputRequest, *, idempotency_key: str | None = None) -> models.Budget:
         """Set a budget, or another amount for the one of the same subject and period."""
@@ -204,10 +208,14 @@ class Groundwork(Transport):
         """Give a chunk another text, or leave it out of search; both are kept in its history."""
         return cast("models.ChunkDetail", self._call("PATCH", f"/api/v1/chunks/{id}", body=body or {}, idempotency_key=idempotency_key))
 
-    def chunk_chain_walk(self, id: int, *, depth: int | None = None, relation: list[str] | None = None) -> list[models.ChainStep]:
+    def chunk_chain_walk(self, id: int, *, depth: int | None = None, relation: list[str] | None = None) -> models.PaginatedChainStepList:
         """Walk from a chunk along its strongest links, never to a chunk twice. depth: Steps at most, 1 to 100; 10
         if not given. relation: Links to follow; `next` if not given."""
-        return cast("list[models.ChainStep]", self._call("GET", f"/api/v1/chunks/{id}/chain", query={"depth": depth, "relation": relation}))
+        return cast("models.PaginatedChainStepList", self._call("GET", f"/api/v1/chunks/{id}/chain", query={"depth": depth, "relation": relation}))
+
+    def chunk_chain_walk_all(self, id: int, *, depth: int | None = None, relation: list[str] | None = None) -> Iterator[models.ChainStep]:
+        """Go through all rows of ``chunk_chain_walk``, page by page."""
+        return self._every(lambda cursor: self.chunk_chain_walk(id, depth=depth, relation=relation, cursor=cursor))
 
     def chunk_graph_get(self, id: int) -> models.CodeEdges:
         """Return what a chunk of code defines, imports, calls and inherits from, and what does so with it."""
@@ -222,9 +230,13 @@ class Groundwork(Transport):
         """Go through all rows of ``chunk_history_list``, page by page."""
         return self._every(lambda cursor: self.chunk_history_list(id, page_size=page_size, cursor=cursor))
 
-    def chunk_links_list(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> list[models.ChunkLink]:
+    def chunk_links_list(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> models.PaginatedChunkLinkList:
         """List what a chunk links to, or what links to it, strongest first. relation: These alone."""
-        return cast("list[models.ChunkLink]", self._call("GET", f"/api/v1/chunks/{id}/links", query={"direction": direction, "relation": relation}))
+        return cast("models.PaginatedChunkLinkList", self._call("GET", f"/api/v1/chunks/{id}/links", query={"direction": direction, "relation": relation}))
+
+    def chunk_links_list_all(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> Iterator[models.ChunkLink]:
+        """Go through all rows of ``chunk_links_list``, page by page."""
+        return self._every(lambda cursor: self.chunk_links_list(id, direction=direction, relation=relation, cursor=cursor))
 
     def chunk_neighbours_get(self, id: int, *, reach: int | None = None) -> models.ChunkNeighbours:
         """Return the chunks before and after a chunk in its document. reach: Chunks on either side, 1 to 20."""
@@ -289,9 +301,9 @@ class Groundwork(Transport):
         """Upload a file and start its ingestion; the same bytes again return the existing document (200)."""
         return cast("models.UploadedDocument", self._call("POST", f"/api/v1/collections/{id}/documents", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
 
-    def files_list(self, id: int, *, folder: str | None = None, limit: int | None = None, offset: int | None = None) -> models.FileListing:
+    def files_list(self, id: int, *, folder: str | None = None, limit: int | None = None, offset: int | None = None, pattern: str | None = None, recursive: bool | None = None, show_hidden: bool | None = None) -> models.FileListing:
         """List a folder of the collection: folders first, then files, by name."""
-        return cast("models.FileListing", self._call("GET", f"/api/v1/collections/{id}/files", query={"folder": folder, "limit": limit, "offset": offset}))
+        return cast("models.FileListing", self._call("GET", f"/api/v1/collections/{id}/files", query={"folder": folder, "limit": limit, "offset": offset, "pattern": pattern, "recursive": recursive, "show_hidden": show_hidden}))
 
     def files_changes(self, id: int, *, cursor: str | None = None, page_size: int | None = None, path: str | None = None) -> models.PaginatedFileChangeList:
         """List the changes of the collection's files, newest first, each with the files that you may see. cursor:
@@ -302,9 +314,9 @@ class Groundwork(Transport):
         """Go through all rows of ``files_changes``, page by page."""
         return self._every(lambda cursor: self.files_changes(id, page_size=page_size, path=path, cursor=cursor))
 
-    def files_read(self, id: int, *, end: int | None = None, path: str, start: int | None = None) -> models.File:
+    def files_read(self, id: int, *, encoding: str | None = None, end: int | None = None, path: str, start: int | None = None) -> models.File:
         """Read lines of a file; 500 when no end is given, 2000 at most."""
-        return cast("models.File", self._call("GET", f"/api/v1/collections/{id}/files/content", query={"end": end, "path": path, "start": start}))
+        return cast("models.File", self._call("GET", f"/api/v1/collections/{id}/files/content", query={"encoding": encoding, "end": end, "path": path, "start": start}))
 
     def files_write(self, id: int, body: models.FileWriteInputRequest, *, idempotency_key: str | None = None) -> models.FilesChanged:
         """Write a whole file, new or in place of the one that is there."""
@@ -365,6 +377,10 @@ class Groundwork(Transport):
     def git_log(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> models.GitLog:
         """List commits, newest first."""
         return cast("models.GitLog", self._call("GET", f"/api/v1/collections/{id}/git/log", query={"limit": limit, "path": path, "ref": ref, "skip": skip}))
+
+    def git_log_all(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> Iterator[dict[str, Any]]:
+        """Go through all rows of ``git_log``, page by page."""
+        return self._every(lambda cursor: self.git_log(id, limit=limit, path=path, ref=ref, skip=skip, cursor=cursor))
 
     def git_status(self, id: int) -> models.GitStatus:
         """Compare the last commit, the index and the files as they are now."""
@@ -608,10 +624,14 @@ class Groundwork(Transport):
         default."""
         return cast("models.RulesPreview", self._call("GET", "/api/v1/conversations/rules/preview", query={"keep_days": keep_days}))
 
-    def conversations_search(self, *, q: str) -> models.FoundConversations:
+    def conversations_search(self, *, q: str) -> models.PaginatedFoundConversationList:
         """Search one's own conversations: titles, questions and answers. The 30 last used are given. q: Words; each
         finds longer words too that begin with it."""
-        return cast("models.FoundConversations", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
+        return cast("models.PaginatedFoundConversationList", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
+
+    def conversations_search_all(self, *, q: str | None = None) -> Iterator[models.FoundConversation]:
+        """Go through all rows of ``conversations_search``, page by page."""
+        return self._every(lambda cursor: self.conversations_search(q=q, cursor=cursor))
 
     def dataset_checks_get(self, id: int) -> models.DatasetCheck:
         """Return a check with what it found."""
@@ -718,12 +738,12 @@ class Groundwork(Transport):
         """Upload a file of rows; a trial reads it and adds nothing."""
         return cast("models.DatasetImport", self._call("POST", f"/api/v1/datasets/{id}/imports", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
 
-    def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: str | None = None, job: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> models.PaginatedDatasetRowList:
-        """List a dataset's rows, the newest first. cursor: The pagination cursor value. page_size: Number of
-        results to return per page."""
+    def dataset_rows_list(self, id: int, *, cursor: str | None = None, difficulty: Literal['easy', 'hard', 'medium'] | None = None, job: int | None = None, page_size: int | None = None, source: str | None = None, split: Literal['test', 'train', 'validation'] | None = None, status: Literal['approved', 'draft', 'rejected', 'review'] | None = None, tag: str | None = None, text: str | None = None, type: Literal['adversarial', 'code', 'comparison', 'contradictory', 'factual', 'how_to', 'injected', 'multi_hop', 'multi_turn', 'unanswerable'] | None = None) -> models.PaginatedDatasetRowList:
+        """List a dataset's rows, the newest first. cursor: The pagination cursor value. job: Id of the generation
+        that made them. page_size: Number of results to return per page."""
         return cast("models.PaginatedDatasetRowList", self._call("GET", f"/api/v1/datasets/{id}/rows", query={"cursor": cursor, "difficulty": difficulty, "job": job, "page_size": page_size, "source": source, "split": split, "status": status, "tag": tag, "text": text, "type": type}))
 
-    def dataset_rows_list_all(self, id: int, *, difficulty: str | None = None, job: str | None = None, page_size: int | None = None, source: str | None = None, split: str | None = None, status: str | None = None, tag: str | None = None, text: str | None = None, type: str | None = None) -> Iterator[models.DatasetRow]:
+    def dataset_rows_list_all(self, id: int, *, difficulty: Literal['easy', 'hard', 'medium'] | None = None, job: int | None = None, page_size: int | None = None, source: str | None = None, split: Literal['test', 'train', 'validation'] | None = None, status: Literal['approved', 'draft', 'rejected', 'review'] | None = None, tag: str | None = None, text: str | None = None, type: Literal['adversarial', 'code', 'comparison', 'contradictory', 'factual', 'how_to', 'injected', 'multi_hop', 'multi_turn', 'unanswerable'] | None = None) -> Iterator[models.DatasetRow]:
         """Go through all rows of ``dataset_rows_list``, page by page."""
         return self._every(lambda cursor: self.dataset_rows_list(id, difficulty=difficulty, job=job, page_size=page_size, source=source, split=split, status=status, tag=tag, text=text, type=type, cursor=cursor))
 
@@ -761,6 +781,10 @@ class Groundwork(Transport):
         """List the documents that a dataset's rows quote, by name, each with its licences and its rows. after: Only
         documents whose name comes after this one."""
         return cast("models.DatasetSources", self._call("GET", f"/api/v1/datasets/{id}/sources", query={"after": after}))
+
+    def dataset_sources_list_all(self, id: int, *, after: str | None = None) -> Iterator[models.DatasetSource]:
+        """Go through all rows of ``dataset_sources_list``, page by page."""
+        return self._every(lambda cursor: self.dataset_sources_list(id, after=after, cursor=cursor))
 
     def dataset_sources_license(self, id: int, body: models.PatchedDatasetSourceLicenseRequest | None = None, *, idempotency_key: str | None = None) -> models.DatasetSourceLicensed:
         """Set the licence of a document in every row that quotes it; exports carry it on."""
@@ -856,9 +880,13 @@ class Groundwork(Transport):
         """Return counts, sizes, kinds, links and coverage of a document's chunks."""
         return cast("models.ChunkStatistics", self._call("GET", f"/api/v1/documents/{id}/statistics"))
 
-    def document_versions_list(self, id: int) -> list[models.Document]:
+    def document_versions_list(self, id: int) -> models.PaginatedDocumentList:
         """List all versions at a document's path, newest first; `live_to` is null for the current one."""
-        return cast("list[models.Document]", self._call("GET", f"/api/v1/documents/{id}/versions"))
+        return cast("models.PaginatedDocumentList", self._call("GET", f"/api/v1/documents/{id}/versions"))
+
+    def document_versions_list_all(self, id: int) -> Iterator[models.Document]:
+        """Go through all rows of ``document_versions_list``, page by page."""
+        return self._every(lambda cursor: self.document_versions_list(id, cursor=cursor))
 
     def embeddings_create(self, body: models.EmbeddingsShapeRequest, *, idempotency_key: str | None = None) -> models.Embeddings:
         """Embed texts with one of the workspace's embedders; vectors have length 1."""
@@ -885,13 +913,21 @@ class Groundwork(Transport):
         """Pause, resume or stop an experiment."""
         return cast("models.ExperimentOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
 
-    def experiment_front(self, id: int) -> list[models.FrontPointOutput]:
+    def experiment_front(self, id: int) -> models.PaginatedFrontPointOutputList:
         """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
-        return cast("list[models.FrontPointOutput]", self._call("GET", f"/api/v1/experiments/{id}/front"))
+        return cast("models.PaginatedFrontPointOutputList", self._call("GET", f"/api/v1/experiments/{id}/front"))
 
-    def experiment_judge_checks(self, id: int) -> list[models.JudgeCheckOutput]:
+    def experiment_front_all(self, id: int) -> Iterator[models.FrontPointOutput]:
+        """Go through all rows of ``experiment_front``, page by page."""
+        return self._every(lambda cursor: self.experiment_front(id, cursor=cursor))
+
+    def experiment_judge_checks(self, id: int) -> models.PaginatedJudgeCheckOutputList:
         """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
-        return cast("list[models.JudgeCheckOutput]", self._call("GET", f"/api/v1/experiments/{id}/judge-checks"))
+        return cast("models.PaginatedJudgeCheckOutputList", self._call("GET", f"/api/v1/experiments/{id}/judge-checks"))
+
+    def experiment_judge_checks_all(self, id: int) -> Iterator[models.JudgeCheckOutput]:
+        """Go through all rows of ``experiment_judge_checks``, page by page."""
+        return self._every(lambda cursor: self.experiment_judge_checks(id, cursor=cursor))
 
     def experiment_pairs(self, id: int) -> models.PairSummaryOutput:
         """Return wins, ties and flips of every pair of arms, and the arms' strengths. 404 where no pairs are
@@ -912,9 +948,13 @@ class Groundwork(Transport):
         """Go through all rows of ``experiment_trials_list``, page by page."""
         return self._every(lambda cursor: self.experiment_trials_list(id, page_size=page_size, cursor=cursor))
 
-    def failure_tags_list(self) -> models.FailureTagsOutput:
+    def failure_tags_list(self) -> models.PaginatedTagUseOutputList:
         """Return the names that people of this workspace gave to failing answers."""
-        return cast("models.FailureTagsOutput", self._call("GET", "/api/v1/failure-tags"))
+        return cast("models.PaginatedTagUseOutputList", self._call("GET", "/api/v1/failure-tags"))
+
+    def failure_tags_list_all(self) -> Iterator[models.TagUseOutput]:
+        """Go through all rows of ``failure_tags_list``, page by page."""
+        return self._every(lambda cursor: self.failure_tags_list(cursor=cursor))
 
     def feedback_list(self, *, cursor: str | None = None, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> models.PaginatedFeedbackList:
         """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read
@@ -1025,14 +1065,22 @@ class Groundwork(Transport):
         """Set the rule; what it removes is gone for good."""
         return cast("models.Retention", self._call("PUT", "/api/v1/retention", body=body, idempotency_key=idempotency_key))
 
-    def rubric_versions_agreement(self, id: int) -> list[models.AgreementOutput]:
+    def rubric_versions_agreement(self, id: int) -> models.PaginatedAgreementOutputList:
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
-        return cast("list[models.AgreementOutput]", self._call("GET", f"/api/v1/rubric-versions/{id}/agreement"))
+        return cast("models.PaginatedAgreementOutputList", self._call("GET", f"/api/v1/rubric-versions/{id}/agreement"))
 
-    def rubric_versions_calibrations(self, id: int) -> list[models.CalibrationOutput]:
+    def rubric_versions_agreement_all(self, id: int) -> Iterator[models.AgreementOutput]:
+        """Go through all rows of ``rubric_versions_agreement``, page by page."""
+        return self._every(lambda cursor: self.rubric_versions_agreement(id, cursor=cursor))
+
+    def rubric_versions_calibrations(self, id: int) -> models.PaginatedCalibrationOutputList:
         """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the
         newest counts."""
-        return cast("list[models.CalibrationOutput]", self._call("GET", f"/api/v1/rubric-versions/{id}/calibrations"))
+        return cast("models.PaginatedCalibrationOutputList", self._call("GET", f"/api/v1/rubric-versions/{id}/calibrations"))
+
+    def rubric_versions_calibrations_all(self, id: int) -> Iterator[models.CalibrationOutput]:
+        """Go through all rows of ``rubric_versions_calibrations``, page by page."""
+        return self._every(lambda cursor: self.rubric_versions_calibrations(id, cursor=cursor))
 
     def rubric_versions_calibrate(self, id: int, body: models.CalibrationInputRequest, *, idempotency_key: str | None = None) -> models.CalibrationOutput:
         """Calibrate a judge's score to people's as they have graded up to now."""
@@ -1118,9 +1166,13 @@ class Groundwork(Transport):
         """Delete a rule with its samples."""
         self._call("DELETE", f"/api/v1/sampling-rules/{id}", idempotency_key=idempotency_key)
 
-    def sampling_rules_trend(self, id: int) -> list[models.TrendOutput]:
+    def sampling_rules_trend(self, id: int) -> models.PaginatedTrendOutputList:
         """Return the daily means of a rule's scores over the last 30 days."""
-        return cast("list[models.TrendOutput]", self._call("GET", f"/api/v1/sampling-rules/{id}/trend"))
+        return cast("models.PaginatedTrendOutputList", self._call("GET", f"/api/v1/sampling-rules/{id}/trend"))
+
+    def sampling_rules_trend_all(self, id: int) -> Iterator[models.TrendOutput]:
+        """Go through all rows of ``sampling_rules_trend``, page by page."""
+        return self._every(lambda cursor: self.sampling_rules_trend(id, cursor=cursor))
 
     def search(self, body: models.SearchRequest, *, idempotency_key: str | None = None) -> models.SearchResult:
         """Find passages by meaning, by words and by exact codes, with the rank of each."""
@@ -1226,9 +1278,13 @@ class Groundwork(Transport):
         """Take a grant back."""
         self._call("DELETE", f"/api/v1/tool-grants/{id}", idempotency_key=idempotency_key)
 
-    def tool_limits_list(self) -> list[models.ToolLimit]:
+    def tool_limits_list(self) -> models.PaginatedToolLimitList:
         """List the limits with what is used of each."""
-        return cast("list[models.ToolLimit]", self._call("GET", "/api/v1/tool-limits"))
+        return cast("models.PaginatedToolLimitList", self._call("GET", "/api/v1/tool-limits"))
+
+    def tool_limits_list_all(self) -> Iterator[models.ToolLimit]:
+        """Go through all rows of ``tool_limits_list``, page by page."""
+        return self._every(lambda cursor: self.tool_limits_list(cursor=cursor))
 
     def tool_limits_set(self, body: models.ToolLimitInputRequest, *, idempotency_key: str | None = None) -> models.ToolLimit:
         """Set a limit, or another number for the one of the same caller, tools and period."""
@@ -1288,9 +1344,13 @@ class Groundwork(Transport):
         """Make a test's call with a version of its tool, and return how it ended."""
         return cast("models.ContractTest", self._call("POST", f"/api/v1/tool-sources/{id}/contract-tests/{test_pk}/run", body=body or {}, idempotency_key=idempotency_key))
 
-    def tool_credentials_list(self, id: int) -> list[models.ToolCredential]:
+    def tool_credentials_list(self, id: int) -> models.PaginatedToolCredentialList:
         """List a source's credentials, without their secrets."""
-        return cast("list[models.ToolCredential]", self._call("GET", f"/api/v1/tool-sources/{id}/credentials"))
+        return cast("models.PaginatedToolCredentialList", self._call("GET", f"/api/v1/tool-sources/{id}/credentials"))
+
+    def tool_credentials_list_all(self, id: int) -> Iterator[models.ToolCredential]:
+        """Go through all rows of ``tool_credentials_list``, page by page."""
+        return self._every(lambda cursor: self.tool_credentials_list(id, cursor=cursor))
 
     def tool_credentials_set(self, id: int, body: models.ToolCredentialInputRequest, *, idempotency_key: str | None = None) -> models.ToolCredential:
         """Store a credential, or replace the one of that place; it is never shown again."""
@@ -1357,11 +1417,11 @@ class Groundwork(Transport):
         langchain. use_langchain: true is the same as system=langchain."""
         return cast("models.Tools", self._call("GET", "/api/v1/tools", query={"collection": collection, "system": system, "use_langchain": use_langchain}))
 
-    def tools_execute(self, body: models.ToolExecuteInputRequest, *, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None, idempotency_key: str | None = None) -> models.ToolExecution:
+    def tools_execute(self, body: models.ToolExecuteInputRequest | None = None, *, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None, idempotency_key: str | None = None) -> models.ToolExecution:
         """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for approval.
         system: What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.
         * `native` - native * `langchain` - langchain. use_langchain: true is the same as system=langchain."""
-        return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body, idempotency_key=idempotency_key))
+        return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body or {}, idempotency_key=idempotency_key))
 
     def trials_failure_tags(self, id: int, body: models.TagsInputRequest | None = None, *, idempotency_key: str | None = None) -> models.TagsOutput:
         """Give tags to a failing answer and take others from it; undone by the opposite."""

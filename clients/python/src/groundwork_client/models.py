@@ -1269,9 +1269,11 @@ class DatasetSourceLicensed(TypedDict):
 
 @final
 class DatasetSources(TypedDict):
-    sources: list[DatasetSource]
     next: str | None
-    """Ask for those after it; null at the end."""
+    """The next page; null at the end."""
+    previous: str | None
+    """Always null: pages are read forwards."""
+    results: list[DatasetSource]
 
 
 @final
@@ -1287,7 +1289,10 @@ class DatasetSplitAssignRequest(TypedDict):
 
 @final
 class DatasetVersion(TypedDict):
+    id: int
+    """What experiments, exports and safety suites name it by."""
     number: int
+    """From 1, within the dataset."""
     content_hash: str
     """SHA-256 over the rows' hashes, in order."""
     row_count: int
@@ -1678,13 +1683,6 @@ class FailureGroupOutput(TypedDict):
 
 
 @final
-class FailureTagsOutput(TypedDict):
-    """The tags of the workspace."""
-    tags: list[TagUseOutput]
-    """The most used first, at most 200."""
-
-
-@final
 class FailuresOutput(TypedDict):
     """The failures of an arm."""
     scored: int
@@ -1845,6 +1843,8 @@ class FileWriteInputRequest(TypedDict):
     content: str
     expected: NotRequired[str | None]
     """SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."""
+    encoding: NotRequired[str]
+    """Such as utf-8 or latin-1; left out, a new file is UTF-8 and another keeps its own."""
 
 
 @final
@@ -1908,11 +1908,6 @@ class FoundConversation(TypedDict):
     """Plain text."""
     marks: list[list[int]]
     """Where in the excerpt the words are: [start, end) in characters."""
-
-
-@final
-class FoundConversations(TypedDict):
-    results: list[FoundConversation]
 
 
 @final
@@ -2027,7 +2022,11 @@ class GitDiff(TypedDict):
 
 @final
 class GitLog(TypedDict):
-    commits: list[dict[str, Any]]
+    next: str | None
+    """The next page; null at the end."""
+    previous: str | None
+    """Always null: pages are read forwards."""
+    results: list[dict[str, Any]]
 
 
 @final
@@ -2314,6 +2313,9 @@ class Me(TypedDict):
 @final
 class Member(TypedDict):
     id: int
+    """Of the membership."""
+    user_id: int
+    """Of the person: what other operations name them by."""
     email: str
     name: str
     role: Role
@@ -2384,6 +2386,15 @@ OutputEnum: TypeAlias = "Literal['text', 'structured', 'schema']"
 
 
 @final
+class PaginatedAgreementOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[AgreementOutput]
+
+
+@final
 class PaginatedAssistantList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -2402,6 +2413,42 @@ class PaginatedAttachmentList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Attachment]
+
+
+@final
+class PaginatedBudgetList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[Budget]
+
+
+@final
+class PaginatedCalibrationOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[CalibrationOutput]
+
+
+@final
+class PaginatedChainStepList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[ChainStep]
+
+
+@final
+class PaginatedChunkLinkList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[ChunkLink]
 
 
 @final
@@ -2524,6 +2571,24 @@ class PaginatedFileChangeList(TypedDict):
 
 
 @final
+class PaginatedFoundConversationList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[FoundConversation]
+
+
+@final
+class PaginatedFrontPointOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[FrontPointOutput]
+
+
+@final
 class PaginatedGenerationList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -2535,6 +2600,15 @@ class PaginatedImportList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Import]
+
+
+@final
+class PaginatedJudgeCheckOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[JudgeCheckOutput]
 
 
 @final
@@ -2608,6 +2682,24 @@ class PaginatedSpaceSwapList(TypedDict):
 
 
 @final
+class PaginatedTagUseOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[TagUseOutput]
+
+
+@final
+class PaginatedToolCredentialList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[ToolCredential]
+
+
+@final
 class PaginatedToolEntryList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -2619,6 +2711,15 @@ class PaginatedToolGrantList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[ToolGrant]
+
+
+@final
+class PaginatedToolLimitList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[ToolLimit]
 
 
 @final
@@ -2640,6 +2741,15 @@ class PaginatedToolkitList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
     results: list[Toolkit]
+
+
+@final
+class PaginatedTrendOutputList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[TrendOutput]
 
 
 @final
@@ -3634,6 +3744,8 @@ class SyntaxCheck(TypedDict):
     problems: list[dict[str, Any]]
     """line, column and message of each."""
 
+SystemEnum: TypeAlias = "Literal['native', 'langchain']"
+
 
 @final
 class TagFailuresOutput(TypedDict):
@@ -3760,14 +3872,28 @@ class ToolEntryInputRequest(TypedDict):
 
 @final
 class ToolExecuteInputRequest(TypedDict):
-    tool_calls: list[ToolCallInputRequest]
+    tool_calls: NotRequired[list[ToolCallInputRequest]]
     """As a model wrote them; they run side by side."""
+    function_name: NotRequired[str]
+    """One call in place of `tool_calls`: the tool's name."""
+    arguments: NotRequired[str | dict[str, Any]]
+    """Of that one call: a JSON object, or its text."""
+    tool_call_id: NotRequired[str]
+    """Of that one call; made if not given."""
     collections: NotRequired[list[int]]
     """Ids of the collections the calls are about; all if not given."""
 
 
 @final
 class ToolExecution(TypedDict):
+    success: bool
+    """Every call has ended, and none in an error."""
+    error: str | None
+    """What went wrong first, or that a call waits for approval; null without."""
+    system: SystemEnum
+    """What carried the calls out.  * `native` - native * `langchain` - langchain"""
+    execution_time_ms: float
+    """Of all calls together, side by side as they ran."""
     run: int | None
     """Records the calls that ended."""
     messages: list[ToolMessage]
@@ -3799,8 +3925,8 @@ class ToolFunction(TypedDict):
 @final
 class ToolFunctionCallRequest(TypedDict):
     name: str
-    arguments: str
-    """A JSON object as text."""
+    arguments: str | dict[str, Any]
+    """A JSON object, or its text."""
 
 
 @final
