@@ -137,7 +137,8 @@ def _operation(
         call = f'self._call("{method.upper()}", {", ".join([target, *options])})'
         yield f"        {call}" if answer == "None" else f'        return cast("{answer}", {call})'
     page = schemas.get(answer.removeprefix("models."), {})
-    if not sent and {"next", "results"} <= set(page.get("properties", {})):
+    is_page = {"next", "results"} <= set(page.get("properties", {}))
+    if not sent and is_page and any(p["name"] == "cursor" for p in query):
         yield from _all(name, page, positional, query)
 
 

@@ -104,7 +104,7 @@ def test_limits_are_set_read_and_removed_over_rest(cast: Cast) -> None:
     nobody = client.post("/api/v1/tool-limits", body | {"user": cast.user("outsider").pk}, "application/json")  # fmt: skip
     assert nobody.status_code == 404
     assert client.delete(f"/api/v1/tool-limits/{row['id']}").status_code == 204
-    assert client.get("/api/v1/tool-limits").json() == []
+    assert client.get("/api/v1/tool-limits").json()["results"] == []
 
 
 def test_owner_sets_limits_in_the_admin_by_the_rules_of_the_service(cast: Cast) -> None:

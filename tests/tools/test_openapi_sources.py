@@ -128,7 +128,7 @@ def test_source_lives_through_the_rest_api(side: Side, client: Client, api: ApiS
     (rejected,) = send(client, "post", f"{one}/versions/reject", versions=[changed["id"]])
     assert rejected["state"] == "rejected"
     assert send(client, "patch", one, title="Our lamps", is_enabled=False)["title"] == "Our lamps"
-    (secret,) = send(client, "get", f"{one}/credentials")
+    (secret,) = send(client, "get", f"{one}/credentials")["results"]
     assert secret["last_four"] == CANARY[-4:]
     send(client, "delete", f"{one}/credentials/{secret['id']}", 204)
     send(client, "delete", f"{one}/contract-tests/{test['id']}", 204)

@@ -168,10 +168,6 @@ class Groundwork(Transport):
         """List the budgets with what is spent and held."""
         return cast("models.PaginatedBudgetList", self._call("GET", "/api/v1/budgets"))
 
-    def budgets_list_all(self) -> Iterator[models.Budget]:
-        """Go through all rows of ``budgets_list``, page by page."""
-        return self._every(lambda cursor: self.budgets_list(cursor=cursor))
-
     def budgets_set(self, body: models.BudgetInputRequest, *, idempotency_key: str | None = None) -> models.Budget:
         """Set a budget, or another amount for the one of the same subject and period."""
         return cast("models.Budget", self._call("POST", "/api/v1/budgets", body=body, idempotency_key=idempotency_key))
@@ -213,10 +209,6 @@ class Groundwork(Transport):
         if not given. relation: Links to follow; `next` if not given."""
         return cast("models.PaginatedChainStepList", self._call("GET", f"/api/v1/chunks/{id}/chain", query={"depth": depth, "relation": relation}))
 
-    def chunk_chain_walk_all(self, id: int, *, depth: int | None = None, relation: list[str] | None = None) -> Iterator[models.ChainStep]:
-        """Go through all rows of ``chunk_chain_walk``, page by page."""
-        return self._every(lambda cursor: self.chunk_chain_walk(id, depth=depth, relation=relation, cursor=cursor))
-
     def chunk_graph_get(self, id: int) -> models.CodeEdges:
         """Return what a chunk of code defines, imports, calls and inherits from, and what does so with it."""
         return cast("models.CodeEdges", self._call("GET", f"/api/v1/chunks/{id}/graph"))
@@ -233,10 +225,6 @@ class Groundwork(Transport):
     def chunk_links_list(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> models.PaginatedChunkLinkList:
         """List what a chunk links to, or what links to it, strongest first. relation: These alone."""
         return cast("models.PaginatedChunkLinkList", self._call("GET", f"/api/v1/chunks/{id}/links", query={"direction": direction, "relation": relation}))
-
-    def chunk_links_list_all(self, id: int, *, direction: Literal['both', 'incoming', 'outgoing'] | None = None, relation: str | None = None) -> Iterator[models.ChunkLink]:
-        """Go through all rows of ``chunk_links_list``, page by page."""
-        return self._every(lambda cursor: self.chunk_links_list(id, direction=direction, relation=relation, cursor=cursor))
 
     def chunk_neighbours_get(self, id: int, *, reach: int | None = None) -> models.ChunkNeighbours:
         """Return the chunks before and after a chunk in its document. reach: Chunks on either side, 1 to 20."""
@@ -377,10 +365,6 @@ class Groundwork(Transport):
     def git_log(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> models.GitLog:
         """List commits, newest first."""
         return cast("models.GitLog", self._call("GET", f"/api/v1/collections/{id}/git/log", query={"limit": limit, "path": path, "ref": ref, "skip": skip}))
-
-    def git_log_all(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> Iterator[dict[str, Any]]:
-        """Go through all rows of ``git_log``, page by page."""
-        return self._every(lambda cursor: self.git_log(id, limit=limit, path=path, ref=ref, skip=skip, cursor=cursor))
 
     def git_status(self, id: int) -> models.GitStatus:
         """Compare the last commit, the index and the files as they are now."""
@@ -629,10 +613,6 @@ class Groundwork(Transport):
         finds longer words too that begin with it."""
         return cast("models.PaginatedFoundConversationList", self._call("GET", "/api/v1/conversations/search", query={"q": q}))
 
-    def conversations_search_all(self, *, q: str | None = None) -> Iterator[models.FoundConversation]:
-        """Go through all rows of ``conversations_search``, page by page."""
-        return self._every(lambda cursor: self.conversations_search(q=q, cursor=cursor))
-
     def dataset_checks_get(self, id: int) -> models.DatasetCheck:
         """Return a check with what it found."""
         return cast("models.DatasetCheck", self._call("GET", f"/api/v1/dataset-checks/{id}"))
@@ -782,10 +762,6 @@ class Groundwork(Transport):
         documents whose name comes after this one."""
         return cast("models.DatasetSources", self._call("GET", f"/api/v1/datasets/{id}/sources", query={"after": after}))
 
-    def dataset_sources_list_all(self, id: int, *, after: str | None = None) -> Iterator[models.DatasetSource]:
-        """Go through all rows of ``dataset_sources_list``, page by page."""
-        return self._every(lambda cursor: self.dataset_sources_list(id, after=after, cursor=cursor))
-
     def dataset_sources_license(self, id: int, body: models.PatchedDatasetSourceLicenseRequest | None = None, *, idempotency_key: str | None = None) -> models.DatasetSourceLicensed:
         """Set the licence of a document in every row that quotes it; exports carry it on."""
         return cast("models.DatasetSourceLicensed", self._call("PATCH", f"/api/v1/datasets/{id}/sources", body=body or {}, idempotency_key=idempotency_key))
@@ -884,10 +860,6 @@ class Groundwork(Transport):
         """List all versions at a document's path, newest first; `live_to` is null for the current one."""
         return cast("models.PaginatedDocumentList", self._call("GET", f"/api/v1/documents/{id}/versions"))
 
-    def document_versions_list_all(self, id: int) -> Iterator[models.Document]:
-        """Go through all rows of ``document_versions_list``, page by page."""
-        return self._every(lambda cursor: self.document_versions_list(id, cursor=cursor))
-
     def embeddings_create(self, body: models.EmbeddingsShapeRequest, *, idempotency_key: str | None = None) -> models.Embeddings:
         """Embed texts with one of the workspace's embedders; vectors have length 1."""
         return cast("models.Embeddings", self._call("POST", "/api/v1/embeddings", body=body, idempotency_key=idempotency_key))
@@ -917,17 +889,9 @@ class Groundwork(Transport):
         """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
         return cast("models.PaginatedFrontPointOutputList", self._call("GET", f"/api/v1/experiments/{id}/front"))
 
-    def experiment_front_all(self, id: int) -> Iterator[models.FrontPointOutput]:
-        """Go through all rows of ``experiment_front``, page by page."""
-        return self._every(lambda cursor: self.experiment_front(id, cursor=cursor))
-
     def experiment_judge_checks(self, id: int) -> models.PaginatedJudgeCheckOutputList:
         """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
         return cast("models.PaginatedJudgeCheckOutputList", self._call("GET", f"/api/v1/experiments/{id}/judge-checks"))
-
-    def experiment_judge_checks_all(self, id: int) -> Iterator[models.JudgeCheckOutput]:
-        """Go through all rows of ``experiment_judge_checks``, page by page."""
-        return self._every(lambda cursor: self.experiment_judge_checks(id, cursor=cursor))
 
     def experiment_pairs(self, id: int) -> models.PairSummaryOutput:
         """Return wins, ties and flips of every pair of arms, and the arms' strengths. 404 where no pairs are
@@ -951,10 +915,6 @@ class Groundwork(Transport):
     def failure_tags_list(self) -> models.PaginatedTagUseOutputList:
         """Return the names that people of this workspace gave to failing answers."""
         return cast("models.PaginatedTagUseOutputList", self._call("GET", "/api/v1/failure-tags"))
-
-    def failure_tags_list_all(self) -> Iterator[models.TagUseOutput]:
-        """Go through all rows of ``failure_tags_list``, page by page."""
-        return self._every(lambda cursor: self.failure_tags_list(cursor=cursor))
 
     def feedback_list(self, *, cursor: str | None = None, page_size: int | None = None, verdict: Literal['good', 'bad', ''] | None = None) -> models.PaginatedFeedbackList:
         """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read
@@ -1069,18 +1029,10 @@ class Groundwork(Transport):
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
         return cast("models.PaginatedAgreementOutputList", self._call("GET", f"/api/v1/rubric-versions/{id}/agreement"))
 
-    def rubric_versions_agreement_all(self, id: int) -> Iterator[models.AgreementOutput]:
-        """Go through all rows of ``rubric_versions_agreement``, page by page."""
-        return self._every(lambda cursor: self.rubric_versions_agreement(id, cursor=cursor))
-
     def rubric_versions_calibrations(self, id: int) -> models.PaginatedCalibrationOutputList:
         """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the
         newest counts."""
         return cast("models.PaginatedCalibrationOutputList", self._call("GET", f"/api/v1/rubric-versions/{id}/calibrations"))
-
-    def rubric_versions_calibrations_all(self, id: int) -> Iterator[models.CalibrationOutput]:
-        """Go through all rows of ``rubric_versions_calibrations``, page by page."""
-        return self._every(lambda cursor: self.rubric_versions_calibrations(id, cursor=cursor))
 
     def rubric_versions_calibrate(self, id: int, body: models.CalibrationInputRequest, *, idempotency_key: str | None = None) -> models.CalibrationOutput:
         """Calibrate a judge's score to people's as they have graded up to now."""
@@ -1169,10 +1121,6 @@ class Groundwork(Transport):
     def sampling_rules_trend(self, id: int) -> models.PaginatedTrendOutputList:
         """Return the daily means of a rule's scores over the last 30 days."""
         return cast("models.PaginatedTrendOutputList", self._call("GET", f"/api/v1/sampling-rules/{id}/trend"))
-
-    def sampling_rules_trend_all(self, id: int) -> Iterator[models.TrendOutput]:
-        """Go through all rows of ``sampling_rules_trend``, page by page."""
-        return self._every(lambda cursor: self.sampling_rules_trend(id, cursor=cursor))
 
     def search(self, body: models.SearchRequest, *, idempotency_key: str | None = None) -> models.SearchResult:
         """Find passages by meaning, by words and by exact codes, with the rank of each."""
@@ -1282,10 +1230,6 @@ class Groundwork(Transport):
         """List the limits with what is used of each."""
         return cast("models.PaginatedToolLimitList", self._call("GET", "/api/v1/tool-limits"))
 
-    def tool_limits_list_all(self) -> Iterator[models.ToolLimit]:
-        """Go through all rows of ``tool_limits_list``, page by page."""
-        return self._every(lambda cursor: self.tool_limits_list(cursor=cursor))
-
     def tool_limits_set(self, body: models.ToolLimitInputRequest, *, idempotency_key: str | None = None) -> models.ToolLimit:
         """Set a limit, or another number for the one of the same caller, tools and period."""
         return cast("models.ToolLimit", self._call("POST", "/api/v1/tool-limits", body=body, idempotency_key=idempotency_key))
@@ -1347,10 +1291,6 @@ class Groundwork(Transport):
     def tool_credentials_list(self, id: int) -> models.PaginatedToolCredentialList:
         """List a source's credentials, without their secrets."""
         return cast("models.PaginatedToolCredentialList", self._call("GET", f"/api/v1/tool-sources/{id}/credentials"))
-
-    def tool_credentials_list_all(self, id: int) -> Iterator[models.ToolCredential]:
-        """Go through all rows of ``tool_credentials_list``, page by page."""
-        return self._every(lambda cursor: self.tool_credentials_list(id, cursor=cursor))
 
     def tool_credentials_set(self, id: int, body: models.ToolCredentialInputRequest, *, idempotency_key: str | None = None) -> models.ToolCredential:
         """Store a credential, or replace the one of that place; it is never shown again."""
