@@ -20,7 +20,7 @@ StopReason = Literal[
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one or more model calls; ``input_total`` includes cached and cache-written tokens,
-    ``output_total`` includes reasoning tokens. ``server_tools`` counts what the provider ran itself (searches)."""
+    ``output_total`` includes reasoning tokens. ``server_tools`` counts what the provider ran itself (searches, page reads, programs)."""
 
     input_total: int = 0
     cached_read: int = 0

@@ -1,4 +1,4 @@
-"""Tools that a provider runs itself: search of the web and of files stored there.
+"""Tools that a provider runs itself: search of the web and of files stored there, reading pages, running programs.
 
 The loop neither runs nor approves these calls; it sees them as part of the turn. What the answer rests on comes back as
 ``Turn.citations``.
@@ -54,4 +54,40 @@ class FileSearch:
             raise ConfigurationError("FileSearch needs at least one store")
 
 
-ServerTool = WebSearch | FileSearch
+@dataclass(frozen=True, slots=True)
+class WebFetch:
+    """Let the model read pages whose address stands in the conversation.
+
+    Whoever can write into the conversation (a document that is quoted, a tool) can name an address with what was said in
+    it: give ``allowed_domains`` wherever that matters.
+
+    Attributes:
+        allowed_domains: only these, all when empty.
+        blocked_domains: all but these; not together with ``allowed_domains``.
+        max_uses: pages in one model turn, None leaves it to the provider.
+        max_tokens: of one page's text that goes to the model, about; None for the provider's default.
+    """
+
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+    max_uses: int | None = None
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.allowed_domains and self.blocked_domains:
+            raise ConfigurationError("WebFetch takes allowed_domains or blocked_domains, not both")
+        for name in ("max_uses", "max_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigurationError(f"WebFetch.{name} must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeExecution:
+    """Let the model run programs in the provider's own sandbox, which reaches neither this machine nor our tools.
+
+    For programs that call tools see ``toolloop.code_mode``. Files that a program makes stay at the provider.
+    """
+
+
+ServerTool = WebSearch | FileSearch | WebFetch | CodeExecution

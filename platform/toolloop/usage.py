@@ -115,7 +115,7 @@ class Spending:
             )
         if self.usage.server_tools:
             found.append(
-                f"The provider ran {self.usage.server_tools} searches of its own: their price is not counted."
+                f"The provider ran {self.usage.server_tools} searches, page reads or programs of its own: their price is not counted."
             )
         if self._reporter.note:
             found.append(self._reporter.note)

@@ -25,6 +25,8 @@ CAPABILITIES: dict[str, str] = {
     "pdf_input": "PDF files",
     "web_search": "Web search",
     "file_search": "File search",
+    "web_fetch": "Reading web pages",
+    "code_execution": "Running programs at the provider",
     "deferred_tools": "Deferred tools",
 }
 MAX_ENTRIES = 500

@@ -21,6 +21,8 @@ CAPABILITIES: Final = (
     "pdf_input",
     "web_search",
     "file_search",
+    "web_fetch",
+    "code_execution",
     "deferred_tools",
 )
 """What ``ModelInfo.capabilities`` may hold and an override may switch."""

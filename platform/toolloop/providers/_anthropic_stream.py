@@ -42,6 +42,9 @@ class MessageReader:
         self._block: dict[str, Any] = {}
         self._raw = ""
         self._previous_kind = ""
+        self._pages: dict[
+            str, str
+        ] = {}  # Addresses of the pages read, by title: citations name the title alone.
 
     def read(self, event: dict[str, Any]) -> list[ProviderEvent]:
         """Take one event and return the deltas it means."""
@@ -84,7 +87,9 @@ class MessageReader:
             output_total=number(data.get("output_tokens")),
             reasoning=number(details.get("thinking_tokens")),
             requests=1,
-            server_tools=sum(number(count) for count in served.values()),
+            # Programs are billed by the time of their sandbox, and not counted there.
+            server_tools=sum(number(count) for count in served.values())
+            + sum(_is_program(block) for block in self.blocks),
         )
 
     def _count(self, usage: object) -> None:
@@ -140,6 +145,9 @@ class MessageReader:
             given, _ = parse_arguments(self._raw)
             self.faithful = self.faithful and given is not None
             block["input"] = given or {}
+        if kind == "web_fetch_tool_result":
+            page = mapping(block.get("content"))
+            self._pages[string(mapping(page.get("content")).get("title"))] = string(page.get("url"))
         if kind == "text" and block.get("citations"):
             self._cite(block)
         # An empty text block comes back at times but may not be sent.
@@ -164,10 +172,12 @@ class MessageReader:
         end = len(self.text)
         start = end - len(string(block.get("text")))
         for source in objects(block["citations"]):
+            title = string(source.get("title")) or string(source.get("document_title"))
+            url = string(source.get("url")) or string(source.get("source"))
             self.citations.append(
                 Citation(
-                    url=string(source.get("url")) or string(source.get("source")),
-                    title=string(source.get("title")) or string(source.get("document_title")),
+                    url=url or self._pages.get(title, ""),
+                    title=title,
                     start=start,
                     end=end,
                     quote=string(source.get("cited_text")),
@@ -193,3 +203,7 @@ class MessageReader:
         self._previous_kind = ""
         self.reasoning += thinking
         return [ReasoningDelta(thinking)]
+
+
+def _is_program(block: dict[str, Any]) -> bool:
+    return block.get("type") == "server_tool_use" and "code_execution" in string(block.get("name"))

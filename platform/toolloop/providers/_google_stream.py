@@ -16,6 +16,8 @@ from toolloop.events import (
 from toolloop.messages import Citation, ToolCall, Usage
 from toolloop.providers._common import mapping, new_call_id, number, objects, string
 
+_READ = "URL_RETRIEVAL_STATUS_SUCCESS"
+
 
 class GeminiReader:
     """Fold the chunks of one answer; ``text`` is always exactly what was yielded as deltas."""
@@ -31,6 +33,7 @@ class GeminiReader:
         self.block_message = ""
         self.response_id = ""
         self._grounding: dict[str, Any] = {}
+        self._pages: list[dict[str, Any]] = []
         self.usage = Usage(requests=1)
 
     def read(self, chunk: dict[str, Any]) -> list[ProviderEvent]:
@@ -46,6 +49,8 @@ class GeminiReader:
         self.finish_message = string(candidate.get("finishMessage")) or self.finish_message
         # Each chunk that has any repeats what is known so far.
         self._grounding |= mapping(candidate.get("groundingMetadata"))
+        pages = mapping(candidate.get("urlContextMetadata")).get("urlMetadata")
+        self._pages = objects(pages) or self._pages
         events: list[ProviderEvent] = []
         for part in objects(mapping(candidate.get("content")).get("parts")):
             self._keep(part)
@@ -53,7 +58,10 @@ class GeminiReader:
         return events
 
     def citations(self) -> tuple[Citation, ...]:
-        """Return what the provider's own searches found and the text rests on; without a span what supports all of it."""
+        """Return what the provider's own searches found and the text rests on; without a span what supports all of it.
+
+        Of pages that were read without a search the wire says no more than that they were read.
+        """
         sources = [_source(chunk) for chunk in objects(self._grounding.get("groundingChunks"))]
         supports = objects(self._grounding.get("groundingSupports"))
         found: list[Citation] = []
@@ -64,14 +72,18 @@ class GeminiReader:
                 for index in support.get("groundingChunkIndices") or ()
                 if isinstance(index, int) and 0 <= index < len(sources)
             ]
-        return tuple(found) if supports else tuple(sources)
+        if supports or sources:
+            return tuple(found) if supports else tuple(sources)
+        read = (page for page in self._pages if page.get("urlRetrievalStatus") == _READ)
+        return tuple(Citation(url=string(page.get("retrievedUrl"))) for page in read)
 
     def total_usage(self) -> Usage:
-        """Return the usage with the searches that were made."""
+        """Return the usage with what the provider ran: searches, pages, programs."""
         queries = self._grounding.get("webSearchQueries")
         searches = len(queries) if isinstance(queries, list) else 0
         searches += bool(self._grounding.get("groundingChunks")) and not searches
-        return replace(self.usage, server_tools=searches)
+        programs = sum("executableCode" in part for part in self.parts)
+        return replace(self.usage, server_tools=searches + len(self._pages) + programs)
 
     def _events(self, part: dict[str, Any]) -> list[ProviderEvent]:
         text = string(part.get("text"))

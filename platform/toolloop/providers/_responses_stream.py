@@ -145,7 +145,7 @@ class ResponsesReader:
 
 
 def responses_usage(response: dict[str, Any], items: list[dict[str, Any]]) -> Usage:
-    """Return the usage of a finished response; searches are counted by its items where it does not say."""
+    """Return the usage of a finished response; what the provider ran is counted by its items where it does not say."""
     data = mapping(response.get("usage"))
     inputs = mapping(data.get("input_tokens_details"))
     outputs = mapping(data.get("output_tokens_details"))
@@ -160,7 +160,9 @@ def responses_usage(response: dict[str, Any], items: list[dict[str, Any]]) -> Us
         output_total=number(data.get("output_tokens")),
         reasoning=number(outputs.get("reasoning_tokens")),
         requests=1,
-        server_tools=number(searches) + kinds.count("file_search_call"),
+        server_tools=number(searches)
+        + kinds.count("file_search_call")
+        + kinds.count("code_interpreter_call"),
     )
 
 

@@ -35,6 +35,7 @@ _GPT_5: Final = Profile(
     pdf_input=True,
     web_search=True,
     file_search=True,
+    code_execution=True,
     prompt_cache="automatic",
 )
 _GPT_5_1: Final = replace(
@@ -60,6 +61,7 @@ _GPT_4: Final = Profile(
     pdf_input=True,
     web_search=True,
     file_search=True,
+    code_execution=True,
     prompt_cache="automatic",
 )
 _GPT_OLD: Final = Profile(
@@ -93,6 +95,8 @@ _CLAUDE_4_5: Final = Profile(
     web_search=True,
     deferred_tools=True,
     stop_sequences=True,
+    web_fetch=True,
+    code_execution=True,
     prompt_cache="marked",
 )
 _CLAUDE_4_6: Final = replace(
@@ -120,13 +124,20 @@ _GEMINI_2_5: Final = Profile(
     web_search=True,
     file_search=True,
     stop_sequences=True,
+    web_fetch=True,
+    code_execution=True,
     prompt_cache="automatic",
 )
 _GEMINI_3: Final = replace(_GEMINI_2_5, thinking="level", structured_output="always")
 
 _XAI_DEFAULT: Final = Profile(encrypted_reasoning=True, prompt_cache="automatic")
 _GROK_4: Final = replace(
-    _XAI_DEFAULT, context_window=256_000, image_input=True, web_search=True, file_search=True
+    _XAI_DEFAULT,
+    context_window=256_000,
+    image_input=True,
+    web_search=True,
+    file_search=True,
+    code_execution=True,
 )
 _GROK_REASONING: Final = replace(_GROK_4, efforts=("low", "medium", "high"), thinking="effort")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable
@@ -72,6 +72,8 @@ class OpenAIProvider:
     _media: ClassVar[MediaLimits] = OPENAI_MEDIA
     # The web search's filter that leaves domains out, None where there is none.
     _blocked_domains: ClassVar[str | None] = None
+    # Where programs run that the model writes for the provider's own sandbox.
+    _container: ClassVar[Mapping[str, Any]] = {"container": {"type": "auto"}}
 
     def __init__(
         self,
@@ -174,7 +176,9 @@ class OpenAIProvider:
         server_tools_check(request, profile, self.name)
         specs, searched = tools_offered(request, profile)
         tools = [_tool(spec, profile) for spec in specs]
-        tools += responses_server_tools(request, blocking=self._blocked_domains)
+        tools += responses_server_tools(
+            request, blocking=self._blocked_domains, container=self._container
+        )
         return [*tools, {"type": "tool_search"}] if searched else tools
 
     def _items(self, request: ModelRequest) -> list[dict[str, Any]]:

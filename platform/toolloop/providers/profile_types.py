@@ -58,7 +58,8 @@ class Profile:
         structured_output: whether a schema for the answer can be sent, and whether beside tools.
         tools: the model calls tools natively; others need ``toolloop.planner_executor``.
         image_input, pdf_input: content of that kind may stand in user messages.
-        web_search, file_search: the provider runs such a search itself when it is asked for.
+        web_search, file_search, web_fetch, code_execution: the provider searches, reads pages or runs programs itself when
+            it is asked to.
         deferred_tools: schemas may be marked to be loaded when the provider's own tool search finds them.
         stop_sequences: texts can be named before which an answer ends.
         prompt_cache: ``automatic`` where the provider caches prefixes by itself, ``marked`` where the request must say
@@ -85,6 +86,8 @@ class Profile:
     pdf_input: bool = False
     web_search: bool = False
     file_search: bool = False
+    web_fetch: bool = False
+    code_execution: bool = False
     deferred_tools: bool = False
     stop_sequences: bool = False
     prompt_cache: Literal["automatic", "marked", "none"] = "none"

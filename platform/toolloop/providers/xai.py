@@ -1,8 +1,9 @@
-"""xAI over its Responses API: the wire of OpenAI with two fields named otherwise."""
+"""xAI over its Responses API: the wire of OpenAI with a few fields named otherwise."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from toolloop.providers._media import XAI_MEDIA, MediaLimits
 from toolloop.providers.openai import OpenAIProvider
@@ -18,3 +19,4 @@ class XAIProvider(OpenAIProvider):
     _system_field: ClassVar[str | None] = None
     _media: ClassVar[MediaLimits] = XAI_MEDIA
     _blocked_domains: ClassVar[str | None] = "excluded_domains"
+    _container: ClassVar[Mapping[str, Any]] = {}

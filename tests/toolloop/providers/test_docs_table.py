@@ -48,6 +48,8 @@ def table() -> str:
         row("MB of all files", [str(lim.total * 3 // 4 // 2**20) for lim in limits]),
         row("own web search", yes([p.web_search for p in profiles])),
         row("own file search", yes([p.file_search for p in profiles])),
+        row("reads web pages itself", yes([p.web_fetch for p in profiles])),
+        row("runs programs itself", yes([p.code_execution for p in profiles])),
         row("own search for deferred tools", yes([p.deferred_tools for p in profiles])),
         row("schema for the answer", [p.structured_output.replace("_", " ") for p in profiles]),
         row("prompt cache", [p.prompt_cache for p in profiles]),

@@ -11,8 +11,11 @@ from tests.toolloop.providers.encodings import Script, sse
 from tests.toolloop.providers.search_streams import (
     RESPONSES_ITEMS,
     URL,
+    anthropic_program_stream,
     anthropic_stream,
+    google_program_stream,
     google_stream,
+    responses_program_stream,
     responses_stream,
 )
 from tests.toolloop.providers.wires import (
@@ -31,7 +34,7 @@ from toolloop.errors import ConfigurationError
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
 from toolloop.messages import Citation, Turn, UserMessage
-from toolloop.server_tools import FileSearch, WebSearch
+from toolloop.server_tools import CodeExecution, FileSearch, WebFetch, WebSearch
 from toolloop.tools import Toolset
 
 USER = UserMessage("What is new?")
@@ -78,6 +81,23 @@ SENT = [
         },
     ),
     (GOOGLE, WebSearch(), {"googleSearch": {}}),
+    (GOOGLE, WebFetch(), {"urlContext": {}}),
+    (GOOGLE, CodeExecution(), {"codeExecution": {}}),
+    (OPENAI, CodeExecution(), {"type": "code_interpreter", "container": {"type": "auto"}}),
+    (XAI, CodeExecution(), {"type": "code_interpreter"}),
+    (ANTHROPIC, CodeExecution(), {"type": "code_execution_20250825", "name": "code_execution"}),
+    (
+        ANTHROPIC,
+        WebFetch(("example.org",), max_uses=2, max_tokens=5_000),
+        {
+            "type": "web_fetch_20250910",
+            "name": "web_fetch",
+            "citations": {"enabled": True},
+            "max_uses": 2,
+            "max_content_tokens": 5_000,
+            "allowed_domains": ["example.org"],
+        },
+    ),
     (
         GOOGLE,
         FileSearch(("fileSearchStores/a",), 4),
@@ -123,6 +143,11 @@ REFUSED = [
     (ANTHROPIC, FileSearch(("a",)), {}, "cannot search files"),
     (ANTHROPIC, WebSearch(context_size="high"), {}, "cannot choose how much"),
     (GOOGLE, WebSearch(("a.org",)), {}, "cannot restrict its web search"),
+    (GOOGLE, WebFetch(("a.org",)), {}, "cannot restrict which pages it reads"),
+    (OPENAI, WebFetch(), {}, "cannot read pages of the web by itself"),
+    (XAI, WebFetch(), {}, "cannot read pages of the web by itself"),
+    (COMPATIBLE, CodeExecution(), {}, "cannot run programs by itself"),
+    (COMPATIBLE, WebFetch(), {}, "cannot read pages"),
 ]
 
 
@@ -144,6 +169,10 @@ def test_settings_are_refused_when_they_contradict_each_other() -> None:
         WebSearch(max_uses=0)
     with pytest.raises(ConfigurationError, match="one store"):
         FileSearch(())
+    with pytest.raises(ConfigurationError, match="not both"):
+        WebFetch(("a",), ("b",))
+    with pytest.raises(ConfigurationError, match="max_tokens must be at least 1"):
+        WebFetch(max_tokens=0)
 
 
 # --- what comes back -------------------------------------------------------------------------------------------------
@@ -205,6 +234,34 @@ async def test_sources_and_searches_are_told_and_the_turn_is_echoed_untouched(
     secrets = {OPENAI: ["ws_1", "fs_1"], XAI: ["ws_1", "fs_1"], GOOGLE: ["S+/==", "toolCall"]}
     for secret in secrets.get(wire, ["E+/=", "I+/=", '{"query": "news"}']):
         assert secret in echoed
+
+
+RAN = [
+    (OPENAI, responses_program_stream(), [Citation(title="plot.png", start=4, end=14, file_id="cfile_1")], 1),
+    (XAI, responses_program_stream(), [Citation(title="plot.png", start=4, end=14, file_id="cfile_1")], 1),
+    (ANTHROPIC, anthropic_program_stream(), [Citation(URL, "News", 4, 14, "It is new.")], 2),
+    (GOOGLE, google_program_stream(), [Citation(URL)], 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wire", "body", "citations", "runs"), RAN, ids=str)
+async def test_pages_and_programs_are_told_counted_and_echoed_untouched(
+    wire: Wire, body: bytes, citations: list[Citation], runs: int
+) -> None:
+    recorder = Recorder(body, wire.encode(Script(text=["done"])))
+    provider = wire.provider(recorder)
+    tools = (CodeExecution(),)
+    events = [e async for e in provider.stream(wire.request(USER, server_tools=tools))]
+    turn: Turn = stored(events[-1].turn)  # type: ignore[union-attr]
+    assert turn.text == "42: it is new."
+    assert turn.tool_calls == ()
+    assert list(turn.citations) == citations
+    assert turn.usage.server_tools == runs
+    assert turn.native
+    await play(provider, wire.request(USER, turn, UserMessage("More?"), server_tools=tools))
+    echoed = json.dumps(json.loads(recorder.requests[-1].content))
+    for item in turn.native:
+        assert json.dumps(item) in echoed
 
 
 async def test_citations_have_no_span_when_gemini_names_sources_only() -> None:
