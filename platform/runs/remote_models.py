@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from tenancy.database.waiting import connections_let_go
 from toolloop.errors import ToolloopError
 from toolloop.providers.registry import list_remote_models
 
@@ -92,9 +93,12 @@ def _ask(servers: Sequence[Server]) -> list[list[str] | BaseException]:
         )
 
     answers: list[list[str] | BaseException] = []
-    thread = threading.Thread(
-        target=lambda: answers.extend(asyncio.run(ask())), name="list-models", daemon=True
-    )
+
+    def work() -> None:
+        answers.extend(asyncio.run(ask()))  # noqa: TID251 - a thread that never sees the database
+
+    thread = threading.Thread(target=work, name="list-models", daemon=True)
+    connections_let_go()
     thread.start()
     thread.join()
     if len(answers) != len(servers):
