@@ -119,9 +119,10 @@ def use_noted(own: Any) -> None:
         held.add(own)
 
 
-def is_holding() -> bool:
-    """Tell whether the request that runs here holds a connection."""
-    return bool(_held.get())
+def thread_is_holding() -> bool:
+    """Tell whether this thread has used a connection for the request that runs here, and has not let it go."""
+    held = _held.get()
+    return bool(held) and any(own in held for own in connections.all(initialized_only=True))
 
 
 def holding_refuse(what: str) -> None:
@@ -130,7 +131,7 @@ def holding_refuse(what: str) -> None:
     Raises:
         WaitsWithConnection: it does, and ``STRICT_WAITS`` is set.
     """
-    if is_holding():
+    if _held.get():
         _complain(f"{what} is waited for")
 
 
