@@ -97,12 +97,12 @@ class _Keys:
         """Give a key back."""
         with self._mutex:
             self._numbers.discard(number)
-            if self._numbers and self._line is not None:
+            if self._line is not None:
                 try:
                     self._line.execute("SELECT pg_advisory_unlock(%s)", (number,))
                 except psycopg.OperationalError:  # the line was lost, and the lock with it
                     self._close()
-            self._rest()  # the end of the last one's connection is the end of its lock
+            self._rest()
 
     def _locked(self, number: int) -> bool:
         try:

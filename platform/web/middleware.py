@@ -1,4 +1,4 @@
-"""Edge middleware: a request id on every answer and log line, one way to show a refusal, streams without a connection."""
+"""Edge middleware: a request id on every answer and log line, one way to show a refusal, no connection while an answer is sent."""
 
 from __future__ import annotations
 
