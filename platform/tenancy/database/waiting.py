@@ -48,13 +48,22 @@ def connections_let_go() -> None:
     """
     held = _held.get()
     for own in connections.all(initialized_only=True):
-        if any(not block._from_testcase for block in own.atomic_blocks):
+        if _has_transaction(own):
             _complain("a transaction is open")
             continue
         if not own.in_atomic_block:
             own.close_if_unusable_or_obsolete()
         if held is not None:
             held.discard(own)
+
+
+def in_transaction() -> bool:
+    """Tell whether this thread has a transaction open; a test case's own counts for none."""
+    return any(_has_transaction(own) for own in connections.all(initialized_only=True))
+
+
+def _has_transaction(own: Any) -> bool:
+    return any(not block._from_testcase for block in own.atomic_blocks)
 
 
 async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
