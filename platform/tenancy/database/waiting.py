@@ -51,7 +51,8 @@ def connections_let_go() -> None:
         if _has_transaction(own):
             _complain("a transaction is open")
             continue
-        if not own.in_atomic_block:
+        # Without a pool, closing would help nobody, and would end what a long job has open: a cursor, a lock of its session.
+        if not own.in_atomic_block and "pool" in own.settings_dict["OPTIONS"]:
             own.close_if_unusable_or_obsolete()
         if held is not None:
             held.discard(own)
