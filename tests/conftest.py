@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,24 @@ def _only_loopback() -> Any:
     from pytest_socket import _remove_restrictions
 
     _remove_restrictions()
+
+
+@pytest.fixture(autouse=True)
+def _no_request_waits_with_a_connection(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Fail a test in which a request calls a server while it holds a database connection: a new route that forgot to let go."""
+    from tenancy.database.waiting import thread_is_holding
+
+    found: list[str] = []
+    connect = socket.socket.connect
+
+    def watched(self: socket.socket, address: Any) -> Any:
+        if thread_is_holding():
+            found.append(f"{address}\n" + "".join(traceback.format_stack(limit=25)))
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", watched)
+    yield
+    assert found == [], found[0]
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ class SearchView(TenantAPIView):
     """Search."""
 
     actions = {"POST": "search.run"}
+    waits = True  # for an embedder, and for the model that reranks
 
     @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)  # fmt: skip
     def post(self, request: Request) -> Response:

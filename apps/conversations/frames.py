@@ -14,7 +14,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 
 from apps.conversations import selectors, services
@@ -39,6 +38,7 @@ from runs.selectors import CALLS_SHOWN
 from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
@@ -144,7 +144,7 @@ class LiveAnswer:
     async def ended(self) -> str:
         """Return every piece of the finished answer, from its stored rows."""
         target = self._target
-        self._view = await sync_to_async(_stored_view)(target)
+        self._view = await in_db(_stored_view, target)
         self._footer, self._cards, self._sources, self._plan = "", {}, [], None
         return self._pieces(self._view.blocks, all_blocks=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -31,6 +30,7 @@ from basics.errors import Invalid, Missing
 from runs.models import Run
 from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
@@ -165,8 +165,8 @@ async def run_stream(
         return HttpResponseNotAllowed(["GET"])
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
-    turn_pk, model, output = await sync_to_async(selectors.stream_target)(
-        actor=actor, conversation_pk=pk, run_id=run_pk
+    turn_pk, model, output = await in_db(
+        selectors.stream_target, actor=actor, conversation_pk=pk, run_id=run_pk
     )
     view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "", output)
     target = Target(tenant, actor, pk, turn_pk, run_pk, view)

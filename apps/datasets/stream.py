@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
@@ -24,6 +23,7 @@ from apps.datasets.work_pages import checks_context, export_context, import_cont
 from basics.errors import Missing
 from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Membership, Tenant
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
@@ -103,7 +103,7 @@ async def _stream(request: HttpRequest, part: Part) -> HttpResponseBase:
     tenant: Tenant = request.tenant  # type: ignore[attr-defined]
     actor: Actor = request.actor  # type: ignore[attr-defined]
     actor.require(part.right)
-    await sync_to_async(part.read)(actor)
+    await in_db(part.read, actor)
     # The buttons of a frame are forms as on the page, and must be as good as those.
     page = {"tenant": tenant, "csrf_token": get_token(request)}
     response = StreamingHttpResponse(_frames(page, actor, part), content_type=EVENT_STREAM)
@@ -119,7 +119,7 @@ async def _frames(page: dict[str, Any], actor: Actor, part: Part) -> AsyncGenera
         async with hub.subscribe(tenant.pk, part.topic) as waker:
             yield HELLO
             while True:
-                html, is_over = await sync_to_async(_drawn)(page, actor, part)
+                html, is_over = await in_db(_drawn, page, actor, part)
                 if html and html != shown:
                     shown, seq = html, seq + 1
                     yield frame(

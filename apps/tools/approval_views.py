@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import urlencode
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import (
@@ -32,6 +31,7 @@ from runs.models import PendingDecision
 from runs.services import call_decide, call_hand_over
 from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Membership, Tenant
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
@@ -76,7 +76,7 @@ async def _frames(
         async with hub.subscribe(tenant.pk, APPROVALS) as waker:
             yield HELLO
             while True:
-                html = await sync_to_async(_drawn)(tenant, actor, query, token)
+                html = await in_db(_drawn, tenant, actor, query, token)
                 if html is None:
                     yield frame("signed out", seq=seq, event="end")
                     return

@@ -52,6 +52,7 @@ class RunReplayView(TenantAPIView):
     """Replays of a run."""
 
     actions = {"POST": "run.read"}
+    waits = True  # for the model, when it is asked
 
     @extend_schema(operation_id="runs_replay", tags=["tools"], request=ReplayInput, responses=ReplayOutput)  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:

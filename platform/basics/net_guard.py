@@ -331,6 +331,14 @@ class _Body(httpx2.SyncByteStream):
         self._response.close()
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
+before_request: Callable[[], None] = _nothing
+"""Called by the thread that is about to wait for an answer; the platform gives its database connections back here."""
+
+
 class GuardedTransport(httpx2.BaseTransport):
     """A transport for httpx2 that reaches public addresses only; no proxy, no cookies, one deadline for everything.
 
@@ -365,6 +373,7 @@ class GuardedTransport(httpx2.BaseTransport):
             httpx2.TransportError: the network failed.
         """
         url_check(str(request.url), self._policy)
+        before_request()
         stream = request.stream
         if not isinstance(stream, httpx2.SyncByteStream):
             raise TypeError("GuardedTransport sends requests of a synchronous client")

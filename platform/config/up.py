@@ -103,7 +103,7 @@ def run(options: argparse.Namespace, output: Output, commands: Commands = GROUND
         data_dir = ROOT / env.get("GROUNDWORK_DATA_DIR")
         (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
         with _only_one(data_dir):
-            return asyncio.run(Up(options, data_dir, output, began, commands).run())
+            return asyncio.run(Up(options, data_dir, output, began, commands).run())  # noqa: TID251 - serves no request
     except (UpError, EmbeddedPostgresError, env.SettingsError) as error:
         output.line("up", str(error))
         return 1

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import structlog
 from django.db import connection, connections
 
+from tenancy.database.waiting import connections_let_go
+
 log = structlog.get_logger(__name__)
 R = TypeVar("R")
 
@@ -44,7 +46,7 @@ class _Call:
         error: BaseException | None = None
         try:
             connection.close_if_unusable_or_obsolete()
-            value = self._context.run(self._function)
+            value = self._context.run(self._let_go_after)
         except BaseException as caught:  # noqa: BLE001 - handed to the waiting task, whatever it is
             error = caught
         if isinstance(error, StopIteration):  # a future refuses to carry it
@@ -53,6 +55,12 @@ class _Call:
         # The loop may be closed when the process is ending; then nobody waits for the outcome.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._tell, value, error)
+
+    def _let_go_after(self) -> Any:
+        try:
+            return self._function()
+        finally:
+            connections_let_go()  # this thread may be idle for a while
 
     def _tell(self, value: Any, error: BaseException | None) -> None:
         if self._done.done():

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
@@ -17,6 +16,7 @@ from django.http import StreamingHttpResponse
 from runs.call_log import CallChoice, call_facts, call_log, calls_batched
 from runs.models import ToolCall
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import scope_same
 from tenancy.services import audit_record
@@ -64,7 +64,7 @@ def calls_file(rows: QuerySet[ToolCall], *, form: str, name: str) -> StreamingHt
     async def body() -> AsyncIterator[bytes]:
         if form == "csv":
             yield _csv([COLUMNS]).encode()
-        while (text := await sync_to_async(some)()) is not None:
+        while (text := await in_db(some)) is not None:
             yield text.encode()
 
     response = StreamingHttpResponse(body(), content_type=FORMS[form])

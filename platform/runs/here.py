@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from tenancy.database.waiting import connections_let_go
+
 T = TypeVar("T")
 
 
@@ -37,6 +39,7 @@ class Here:
         with asyncio.Runner() as runner:
             task = runner.run(_begun(main))
             while not task.done():
+                connections_let_go()
                 runner.run(self._until_wanted(task))
                 self._serve()
             return task.result()

@@ -14,24 +14,16 @@ from typing import Any
 
 import psycopg
 import structlog
-from django.db import connection
 from psycopg import sql
 
 from jobs.notify import CHANNEL
+from tenancy.database.waiting import connection_params, holding_refuse
 
 log = structlog.get_logger(__name__)
 
 RECONNECT_S = 0.5
 ALIVE_CHECK_S = 30.0
 LISTEN_WITHIN_S = 2.0
-
-
-def connection_params() -> dict[str, Any]:
-    """Return what psycopg needs to connect to Django's database by itself."""
-    params: dict[str, Any] = dict(connection.get_connection_params())
-    for own_to_django in ("cursor_factory", "context", "prepare_threshold"):
-        params.pop(own_to_django, None)
-    return params
 
 
 class Waker:
@@ -45,7 +37,12 @@ class Waker:
         self._event.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Wait for a wake-up; False when none came in ``timeout_s`` seconds."""
+        """Wait for a wake-up; False when none came in ``timeout_s`` seconds.
+
+        Raises:
+            WaitsWithConnection: the request that waits holds a database connection, where that is checked strictly.
+        """
+        holding_refuse("a notification")
         try:
             async with asyncio.timeout(timeout_s):
                 await self._event.wait()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from tenancy.database.waiting import connections_let_go, in_transaction
 from toolloop.errors import ToolloopError
 from toolloop.providers.registry import list_remote_models
 
@@ -53,26 +54,26 @@ _lock = threading.Lock()
 
 
 def names(servers: Sequence[Server]) -> list[str]:
-    """Return what the servers offer, with their prefixes; one that is away keeps its last answer."""
+    """Return what the servers offer, with their prefixes; one that is away keeps its last answer.
+
+    Inside a transaction, whose connection cannot be given back, nobody waits for servers that have answered before: they
+    are asked all the same, and the next caller gets what they say.
+    """
     now = time.monotonic()
     due: list[Server] = []
+    is_new = False
     with _lock:
         for server in servers:
             last = _known.get(server.key)
             if last is None or now - last.asked_at >= TTL_S:
                 due.append(server)
+                is_new = is_new or last is None
                 # Whoever comes meanwhile gets the old answer instead of waiting too.
                 _known[server.key] = _Answer(last.names if last else (), now)
         while len(_known) > MAX_REMEMBERED:
             del _known[next(iter(_known))]
-    for server, answer in zip(due, _ask(due) if due else (), strict=True):
-        if isinstance(answer, ToolloopError):
-            log.warning("models_not_listed", base_url=server.base_url, error=str(answer))
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            with _lock:
-                _known[server.key] = _Answer(tuple(answer), now)
+    if due:
+        _ask(due, now, waits=is_new or not in_transaction())
     with _lock:
         return [
             f"{server.prefix}/{name}"
@@ -82,8 +83,8 @@ def names(servers: Sequence[Server]) -> list[str]:
         ]
 
 
-def _ask(servers: Sequence[Server]) -> list[list[str] | BaseException]:
-    """Ask from a thread of its own: the caller may run inside an event loop already."""
+def _ask(servers: Sequence[Server], now: float, *, waits: bool) -> None:
+    """Ask from a thread of its own, for the caller may run inside an event loop already; remember the answers."""
 
     async def ask() -> list[list[str] | BaseException]:
         return await asyncio.gather(
@@ -91,12 +92,26 @@ def _ask(servers: Sequence[Server]) -> list[list[str] | BaseException]:
             return_exceptions=True,
         )
 
-    answers: list[list[str] | BaseException] = []
-    thread = threading.Thread(
-        target=lambda: answers.extend(asyncio.run(ask())), name="list-models", daemon=True
-    )
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        answers = asyncio.run(ask())  # noqa: TID251 - a thread that never sees the database
+        for server, answer in zip(servers, answers, strict=True):
+            if isinstance(answer, ToolloopError):
+                log.warning("models_not_listed", base_url=server.base_url, error=str(answer))
+            elif isinstance(answer, BaseException):
+                log.error("models_not_listed", base_url=server.base_url, exc_info=answer)
+                failed.append(answer)
+            else:
+                with _lock:
+                    _known[server.key] = _Answer(tuple(answer), now)
+
+    thread = threading.Thread(target=work, name="list-models", daemon=True)
+    if not waits:
+        thread.start()
+        return
+    connections_let_go()
     thread.start()
     thread.join()
-    if len(answers) != len(servers):
-        raise RuntimeError("the thread that lists models has ended without its answers")
-    return answers
+    if failed:
+        raise failed[0]

@@ -18,9 +18,10 @@ from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from runs.hub import connection_params, hub
+from runs.hub import hub
 from runs.transcript import FINISHED
 from tenancy.database.base import APP_ROLE
+from tenancy.database.waiting import connection_params
 
 HEARTBEAT_S = 15.0
 LOOK_S = 60.0

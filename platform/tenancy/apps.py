@@ -11,9 +11,12 @@ class TenancyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from basics import net_guard
         from tenancy import checks, rate_limits  # noqa: F401 - the first registers itself
+        from tenancy.database.waiting import connections_let_go
         from tenancy.walls import register_function
 
+        net_guard.before_request = connections_let_go
         register_function(
             rate_limits.SIGNATURE,
             rate_limits.SQL,

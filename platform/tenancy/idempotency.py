@@ -3,22 +3,29 @@
 The write, and the row with its answer, are one transaction, which begins by taking an advisory lock on the key. So there
 is no state "under way" that a crash could leave behind: lock and half a write go with the connection. What fails is
 rolled back and frees its key.
+
+A write that waits for others' work cannot be one transaction, and must not hold a connection while it waits. The keys of all
+such writes of a process are locked over one connection apart, which goes with the process too.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+import psycopg
 from django.db import connection
 from django.utils import timezone
 
 from basics.errors import DomainError
 from tenancy import crypto
 from tenancy.actors import Actor
+from tenancy.database.waiting import connection_params
 from tenancy.models import IdempotentAnswer, Tenant
 from tenancy.scope import platform_scope
 
@@ -26,6 +33,7 @@ LIFETIME = timedelta(hours=24)
 MAX_KEY = 255
 RETRY_AFTER_S = 1
 _PURPOSE = "idempotent-answer"
+_TRY = "SELECT pg_try_advisory_lock(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,68 @@ class KeyReused(DomainError):
         )
 
 
+class _Keys:
+    """The keys that this process holds for writes that wait: advisory locks of one connection, open while there are any.
+
+    A lost connection loses its locks; the next call takes them again. Until then other processes do not see them.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: set[int] = set()
+        self._mutex = threading.Lock()
+        self._line: psycopg.Connection[Any] | None = None
+
+    def take(self, number: int) -> bool:
+        """Take a key; False when somebody has it."""
+        with self._mutex:
+            if number in self._numbers:  # a session may take its own lock twice
+                return False
+            with connection.wrap_database_errors:
+                is_taken = self._locked(number)
+            if is_taken:
+                self._numbers.add(number)
+            self._rest()
+            return is_taken
+
+    def give_back(self, number: int) -> None:
+        """Give a key back."""
+        with self._mutex:
+            self._numbers.discard(number)
+            if self._line is not None:
+                try:
+                    self._line.execute("SELECT pg_advisory_unlock(%s)", (number,))
+                except psycopg.OperationalError:  # the line was lost, and the lock with it
+                    self._close()
+            self._rest()
+
+    def _locked(self, number: int) -> bool:
+        try:
+            return self._lock(number)
+        except psycopg.OperationalError:  # the line was lost since it was last used
+            self._close()
+            return self._lock(number)
+
+    def _lock(self, number: int) -> bool:
+        if self._line is None:
+            self._line = psycopg.connect(**connection_params(), autocommit=True)
+            for held in self._numbers:
+                self._line.execute(_TRY, (held,))
+        row: Any = self._line.execute(_TRY, (number,)).fetchone()
+        return bool(row[0])
+
+    def _rest(self) -> None:
+        if not self._numbers:
+            self._close()
+
+    def _close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+_keys = _Keys()
+
+
 @dataclass(frozen=True, slots=True)
 class IdempotentWrite:
     """One write with its key.
@@ -91,6 +161,10 @@ class IdempotentWrite:
             if not cursor.fetchone()[0]:
                 raise KeyInUse
         # A statement of its own: its snapshot must be younger than the lock.
+        return self.answered()
+
+    def answered(self) -> Answer | None:
+        """Return the answer when there is one already; to be called by whoever has the key. Raises KeyReused."""
         row = IdempotentAnswer.objects.filter(**self._where()).first()
         if row is None:
             return None
@@ -104,20 +178,18 @@ class IdempotentWrite:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the key without a transaction, for a write whose work must be seen while it goes on.
+        """Hold the key without a transaction and without a connection of Django's, for a write that waits.
 
         Raises:
             KeyInUse: somebody else holds it.
         """
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [self._lock()])
-            if not cursor.fetchone()[0]:
-                raise KeyInUse
+        number = self._lock()
+        if not _keys.take(number):
+            raise KeyInUse
         try:
             yield
         finally:
-            with connection.cursor() as cursor:  # a lost connection has let it go already
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [self._lock()])
+            _keys.give_back(number)
 
     def store(self, answer: Answer) -> None:
         """Keep the answer, in the transaction of the write."""

@@ -17,11 +17,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
 
+from tenancy.database.waiting import in_db
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import membership_find, owned_tenants, user_actor
 
@@ -84,7 +85,7 @@ def tenant_from_url(
         inner: Callable[[HttpRequest], Awaitable[HttpResponse]] = get_response
 
         async def middleware(request: HttpRequest) -> HttpResponse:
-            scope, refusal = await sync_to_async(_enter)(request)
+            scope, refusal = await in_db(_enter, request)
             if refusal is not None:
                 return refusal
             with scope:

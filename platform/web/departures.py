@@ -13,6 +13,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from tenancy.database.waiting import holding_watched
+
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Application = Callable[[dict[str, Any], Receive, Callable[[Message], Awaitable[None]]], Awaitable[None]]  # fmt: skip
@@ -39,3 +41,13 @@ def has_left(request: HttpRequest) -> bool:
     """Say whether the request's client is known to have disconnected; always False without ASGI."""
     scope: dict[str, Any] = getattr(request, "scope", {})
     return bool(scope.get(_LEFT))
+
+
+def holding_noted(application: Application) -> Application:
+    """Return an ASGI application that knows which database connections each request holds, to the end of its answer."""
+
+    async def watched(scope: dict[str, Any], receive: Receive, send: Any) -> None:
+        with holding_watched():
+            await application(scope, receive, send)
+
+    return watched

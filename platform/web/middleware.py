@@ -1,4 +1,4 @@
-"""Edge middleware: a request id on every answer and log line, one way to show a refusal, streams without a connection."""
+"""Edge middleware: a request id on every answer and log line, one way to show a refusal, no connection while an answer is sent."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
-from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
 from basics.errors import refusal_of
+from tenancy.database.waiting import connections_let_go, holding_watched, in_db
 from tenancy.origin import origin_scope
 from web.errors import error_response
 
@@ -30,35 +30,33 @@ def client_ip(request: HttpRequest) -> str:
 
 
 @sync_and_async_middleware
-def streams_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Give the database connection back before a stream begins: Django itself would do it after the stream's end.
+def answers_let_go(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Give the database connection back before an answer is sent: Django itself would do it after its last byte.
 
-    A stream may stay open for hours, and a pool has few connections; so many open pages and nobody could do anything.
+    A stream may stay open for hours, and whoever reads slowly keeps any page for as long; a pool has few connections.
     """
     if iscoroutinefunction(get_response):
 
         async def middleware(request: HttpRequest) -> HttpResponseBase:
-            response: HttpResponseBase = await get_response(request)
-            if response.streaming:
-                await sync_to_async(_let_go)()  # in the thread that this request's queries ran in
+            with holding_watched():
+                response: HttpResponseBase = await get_response(request)
+                await in_db(_nothing)  # in the thread that this request's queries ran in
             return response
 
         markcoroutinefunction(middleware)
         return middleware
 
     def sync_middleware(request: HttpRequest) -> HttpResponseBase:
-        response: HttpResponseBase = get_response(request)
-        if response.streaming:
-            _let_go()
+        with holding_watched():
+            response: HttpResponseBase = get_response(request)
+            connections_let_go()
         return response
 
     return sync_middleware
 
 
-def _let_go() -> None:
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:  # a caller's transaction (a test's, say) stays open
-            connection.close_if_unusable_or_obsolete()
+def _nothing() -> None:
+    """Do nothing: ``in_db`` gives back what the request has held."""
 
 
 @sync_and_async_middleware

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from basics.errors import Conflict, Invalid
 from runs import remote_models
@@ -12,6 +15,7 @@ from runs.providers import model_label, models_available, provider_for
 from tenancy.scope import tenant_scope
 from tenancy.services import credential_set
 from tests.cast import Cast
+from tests.servers import wait_for
 from toolloop.errors import ProviderUnavailable
 
 pytestmark = pytest.mark.django_db
@@ -87,3 +91,24 @@ def test_compatible_server_is_asked_once_a_minute_and_may_be_away(
     monkeypatch.setattr(remote_models, "TTL_S", 0.0)
     assert ids(cast) == expected  # away: the last answer still holds
     assert len(asked) == 2
+
+
+def test_server_that_has_answered_is_not_waited_for_in_a_transaction(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
+    answers, go_on = [["llama"], ["qwen"]], threading.Event()
+
+    async def listed(base_url: str, api_key: str = "", **_: Any) -> list[str]:
+        if len(answers) == 1:
+            await asyncio.to_thread(go_on.wait, 60)
+        return answers.pop(0)
+
+    monkeypatch.setattr(remote_models, "list_remote_models", listed)
+    assert ids(cast) == ["compatible/llama", "extractive"]
+    monkeypatch.setattr(remote_models, "TTL_S", 0.0)
+    with transaction.atomic():
+        assert ids(cast) == ["compatible/llama", "extractive"]
+    monkeypatch.setattr(remote_models, "TTL_S", 60.0)
+    go_on.set()
+    wait_for(lambda: ids(cast) == ["compatible/qwen", "extractive"], 60, "the new answer")

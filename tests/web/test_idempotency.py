@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, connections, transaction
@@ -19,13 +20,14 @@ from apps.collections.api import CollectionsView
 from apps.collections.models import Collection, Document
 from apps.tools.services.calls import Executed
 from tenancy.actors import Actor
-from tenancy.idempotency import IdempotentWrite, KeyInUse, answers_expire, caller_of
+from tenancy.idempotency import IdempotentWrite, KeyInUse, _keys, answers_expire, caller_of
 from tenancy.models import ApiKey, AuditEvent, IdempotentAnswer, Tenant
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tests.permissions.rows import API, Row
 from tests.permissions.test_matrix import assert_error, key_client, signed_in, url_arguments
 from tests.permissions.world import Side
+from tests.servers import database_url
 from web.drf import idempotency
 
 WRITES = [r for r in API if r.method in idempotency.WRITES and r.ok < 400]
@@ -311,3 +313,57 @@ def test_actor_of_a_key_and_of_its_person_are_two_callers():
     person = Actor("user", 1, frozenset(), user_id=7)
     key = Actor("api_key", 1, frozenset(), user_id=7, api_key_id=7)
     assert caller_of(person) != caller_of(key)
+
+
+def waiting_write(side: Side, key: str) -> IdempotentWrite:
+    return IdempotentWrite(side.tenant, "key:1", "POST x", key, "0" * 64)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_else_gets_a_key_that_is_held():
+    side = Side()
+    one, other = waiting_write(side, "a"), waiting_write(side, "b")
+    with one.held(), other.held():
+        with pytest.raises(KeyInUse), one.held():  # in this process
+            pass
+        with tenant_scope(side.tenant.pk), transaction.atomic(), pytest.raises(KeyInUse):
+            one.begin()  # in another session, as of another process
+        assert locks() == 2
+    assert locks() == 0
+    with one.held():
+        pass
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_that_another_process_holds_is_in_use():
+    side = Side()
+    write = waiting_write(side, "a")
+    with psycopg.connect(database_url(), autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", (write._lock(),))
+        with pytest.raises(KeyInUse), write.held():
+            pass
+    with write.held():
+        pass
+
+
+@pytest.mark.django_db(transaction=True)
+def test_keys_are_taken_again_over_a_new_connection():
+    side = Side()
+    one, other = waiting_write(side, "a"), waiting_write(side, "b")
+    with one.held():
+        _keys._line.close()  # as a server that was started anew does
+        with other.held():
+            assert locks() == 2
+        assert locks() == 1
+        _keys._line.close()
+    assert locks() == 0
+
+
+def locks() -> int:
+    """Return how many advisory locks are held in this database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        return int(cursor.fetchone()[0])

@@ -15,6 +15,7 @@ from apps.collections.embedders.base import (
     call_with_retry,
     normalised,
 )
+from tenancy.database.waiting import connections_let_go
 
 if TYPE_CHECKING:
     import httpx2
@@ -104,6 +105,7 @@ class RemoteEmbedder(ABC):
         # Services refuse an empty text; a blank one gets the vector of a full stop.
         sent = [text[: self.max_text_chars] if text.strip() else "." for text in texts]
         cut = sum(1 for text in texts if len(text) > self.max_text_chars)
+        connections_let_go()
         values, tokens = call_with_retry(
             lambda: self._request(sent, is_query=is_query), deadline_s=self._deadline_s
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -55,6 +55,7 @@ from apps.collections.search.types import (
 from basics.errors import DomainError, Invalid, Missing
 from budgets.ledger import Payer
 from tenancy.actors import Actor
+from tenancy.database.waiting import connections_let_go
 from tenancy.models import Tenant
 
 log = structlog.get_logger(__name__)
@@ -248,9 +249,14 @@ def _embed_begin(
             begun.append(_Embedding(space, pks, partial(_raise, error)))
             continue
         if is_worth_it:
-            ask = partial(aside.submit(copy_context().run, ask).result)
+            ask = partial(_awaited, aside.submit(copy_context().run, ask))
         begun.append(_Embedding(space, pks, partial(_paid, bill, ask)))
     return begun
+
+
+def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
+    connections_let_go()  # the embedder may be somebody's server
+    return asked.result()
 
 
 def _paid(bill: EmbeddingBill, ask: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:

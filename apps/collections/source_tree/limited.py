@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from basics.errors import DomainError
+from tenancy.database.waiting import connections_let_go
 
 _ROOT = Path(__file__).resolve().parents[3]
 _MAX_ANSWER = 64_000_000
@@ -43,6 +44,7 @@ def run_limited(
         {**request, "action": action, "seconds": seconds, "memory_bytes": memory_bytes, "parent_pid": os.getpid()}
     ).encode()  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="files-") as folder:
+        connections_let_go()
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "apps.collections.source_tree.child"], input=body, capture_output=True,

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -18,6 +17,7 @@ from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from budgets.ledger import BudgetExceeded
 from runs.stream import EVENT_STREAM
+from tenancy.database.waiting import wait_for
 from web.departures import has_left
 from web.errors import error_body
 
@@ -39,7 +39,7 @@ class OpenAIView(StreamingAPIView):
 
     def waited(self, followed: Followed) -> Outcome:
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
-        return async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
+        return wait_for(answer_wait, followed, partial(has_left, self.request._request))
 
     def failed(self, code: str, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed: by our name of it, and as OpenAI's clients read it."""

@@ -9,8 +9,6 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from asgiref.sync import sync_to_async
-
 from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import (
@@ -27,6 +25,7 @@ from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
 from runs.usage import usage_recorded
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
@@ -107,13 +106,13 @@ async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
                 if transcript.phase == "parked" and batch[-1][0] > followed.after:
                     break
         is_over = True
-        outcome = await sync_to_async(outcome_read)(followed)
+        outcome = await in_db(outcome_read, followed)
         if is_held and outcome.answer.text:
             yield outcome.answer.text
         yield outcome
     finally:
         if not is_over:
-            await sync_to_async(_stop)(followed)
+            await in_db(_stop, followed)
 
 
 async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
@@ -161,8 +160,8 @@ async def answer_wait(followed: Followed, has_left: Callable[[], bool]) -> Outco
         is_over = True
     finally:
         if not is_over:
-            await sync_to_async(_stop)(followed)
-    return await sync_to_async(outcome_read)(followed)
+            await in_db(_stop, followed)
+    return await in_db(outcome_read, followed)
 
 
 def outcome_read(followed: Followed) -> Outcome:

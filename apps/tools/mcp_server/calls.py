@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.urls import reverse
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -28,6 +27,7 @@ from apps.tools.mcp_server.outcomes import Outcome, outcome_get
 from apps.tools.offer import offer_guard, offer_tools
 from apps.tools.services.calls import MAX_OUTPUT, call_parse, calls_execute
 from runs.models import CallPath, Run
+from tenancy.database.waiting import in_db
 from toolloop.messages import ToolResult
 from toolloop.tools import Tool as OurTool
 from toolloop.tools.runtime import output_cut
@@ -78,7 +78,7 @@ async def tool_call(caller: Caller, name: str, arguments: Mapping[str, Any]) -> 
     """
     stop: Future[None] = Future()
     try:
-        return await sync_to_async(_call)(caller, name, arguments, stop)
+        return await in_db(_call, caller, name, arguments, stop)
     except asyncio.CancelledError:
         stop.set_result(None)
         raise

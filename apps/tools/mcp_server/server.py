@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import structlog
-from asgiref.sync import sync_to_async
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -29,6 +28,7 @@ from mcp_types import (
 from apps.tools.mcp_server import calls, prompts, resources
 from apps.tools.mcp_server.caller import Caller
 from basics.errors import refusal_of
+from tenancy.database.waiting import in_db
 
 log = structlog.get_logger(__name__)
 R = TypeVar("R")
@@ -104,7 +104,7 @@ def _cursor(params: PaginatedRequestParams | None) -> str:
 
 
 def _db(function: Callable[..., R], *args: Any) -> Awaitable[R]:
-    return _worded(sync_to_async(function)(*args))
+    return _worded(in_db(function, *args))
 
 
 async def _worded(outcome: Awaitable[R]) -> R:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import Http404, HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -18,6 +17,7 @@ from rest_framework.response import Response
 
 from apps.tools.mcp_server.caller import Caller
 from basics.errors import Denied, DomainError
+from tenancy.database.waiting import wait_for
 from tenancy.keys import TOKEN_PREFIX
 from tenancy.selectors import access_token_authenticate
 from web.drf.auth import ApiKeyAuthentication
@@ -108,7 +108,7 @@ class McpView(TenantAPIView):
         inner = request._request
         body = _body(inner)
         caller = Caller(self.tenant, self.actor, inner.build_absolute_uri("/").rstrip("/"))
-        answer = async_to_sync(exchange)(caller, dict(inner.headers), body)
+        answer = wait_for(exchange, caller, dict(inner.headers), body)
         return HttpResponse(answer.body, status=answer.status, headers=answer.headers)
 
 

@@ -35,6 +35,7 @@ from runs.models import ToolCall as Row
 from runs.reads import reads_of
 from runs.services import run_create
 from tenancy.actors import Actor
+from tenancy.database.waiting import loop_run
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.deferred import PendingCall
@@ -140,7 +141,7 @@ def calls_execute(
         tenant=tenant, run=run, guard=guard, collections=collections, in_db=in_db
     )
     try:
-        ended = asyncio.run(_until(stop, _all_run(checked, context, threads, runner)))
+        ended = loop_run(_until(stop, _all_run(checked, context, threads, runner)))
     except asyncio.CancelledError:
         _stopped(run)
         raise Conflict("cancelled", "The call was cancelled.") from None

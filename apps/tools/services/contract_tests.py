@@ -19,6 +19,7 @@ from basics.errors import DomainError, Missing
 from basics.storable import text_storable
 from jobs.blocking import BlockingThreads
 from tenancy.actors import Actor
+from tenancy.database.waiting import loop_run
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
@@ -181,7 +182,7 @@ def tests_execute(
 
     try:
         with tenant_scope(tenant.pk):
-            problems = asyncio.run(_all(pairs, in_db, threads))
+            problems = loop_run(_all(pairs, in_db, threads))
     finally:
         threads.close()
     return [

@@ -23,6 +23,7 @@ from apps.tools.sources.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.sources.version_tool import version_tool
 from basics.errors import Invalid
 from basics.net_guard import AddressRefused, NetPolicy, url_check
+from tenancy.database.waiting import loop_run
 from tenancy.outgoing import outgoing_policy
 from toolloop.mcp import McpError, McpServer
 from toolloop.mcp.drift import Definition
@@ -82,7 +83,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     policy = outgoing_policy(source.tenant_id)
     hide = Hider(secrets)
     try:
-        definitions, problems = asyncio.run(_listed(source, secrets, policy))
+        definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
         raise SourceError(f"The MCP server did not list its tools within {READ_SECONDS:g} s.") from error  # fmt: skip
     except McpError as error:

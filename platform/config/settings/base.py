@@ -29,6 +29,8 @@ CSRF_TRUSTED_ORIGINS: list[str] = env.get("GROUNDWORK_TRUSTED_ORIGINS")
 _POOL = os.environ.get("DJANGO_DB_POOL", "0") == "1"
 _URL = env.get("DATABASE_URL") or read_state(DATA_DIR) or "postgresql://localhost/groundwork"
 DATABASES = {"default": env.database_settings(_URL, pool=_POOL)}
+# What waits while it holds a database connection fails instead of being logged (tenancy.database.waiting).
+STRICT_WAITS = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
@@ -66,7 +68,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "web.short_address.short_address",
     "web.middleware.request_id",
-    "web.middleware.streams_let_go",
+    "web.middleware.answers_let_go",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -281,7 +283,7 @@ DEFAULT_MODEL: str = env.get("GROUNDWORK_DEFAULT_MODEL")
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 DEFAULT_FROM_EMAIL: str = env.get("GROUNDWORK_EMAIL_FROM")
 if env.get("GROUNDWORK_EMAIL_URL"):
-    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    EMAIL_BACKEND = "tenancy.mail.EmailBackend"
     globals().update(env.email_settings(env.get("GROUNDWORK_EMAIL_URL")))
 
 LANGUAGE_CODE = "en"

@@ -19,6 +19,7 @@ from config.settings.base import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+STRICT_WAITS = True
 
 # Static files straight from static/ and the apps, as in development.
 WHITENOISE_USE_FINDERS = True

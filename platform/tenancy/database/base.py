@@ -22,6 +22,7 @@ from typing import Any
 from django.db.backends.postgresql import base
 from psycopg.types.array import ListDumper
 
+from tenancy.database.waiting import use_noted
 from tenancy.scope import ALL, current
 
 APP_ROLE = "groundwork_rw"
@@ -106,6 +107,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def create_cursor(self, name: str | None = None) -> Any:
         self._used_at = time.monotonic()
+        use_noted(self)
         wanted = LOGIN if _login_role.get() else current()
         if self._applied != wanted and not self._in_savepoint_rollback:
             role, tenant = {

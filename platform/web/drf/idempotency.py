@@ -86,8 +86,7 @@ def repeatable(
         )
         if waits:
             with write.held():
-                with transaction.atomic():
-                    found = write.begin()
+                found = write.answered()
                 if found is not None:
                     return _replayed(found)
                 response = handler(request, *args, **kwargs)
