@@ -293,7 +293,7 @@ def test_name_that_leads_inside_is_not_called(cast: Cast, settings: Any):
     work(cast)
     row = deliveries(cast)[0]
     assert row.response_status is None
-    assert "not a public address" in row.error
+    assert "no public address" in row.error
 
 
 def test_secret_is_shown_once_and_kept_nowhere_readable(

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from config.demo import EMAIL, OTHER_EMAIL, demo_password
+from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
 
 
@@ -20,6 +20,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--no-demo", action="store_true", help="do not seed the demo workspaces"
+        )
+        parser.add_argument(
+            "--public",
+            action="store_true",
+            help="as --no-demo, and switch the password of an earlier demo off: others reach this server",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -33,10 +38,13 @@ class Command(BaseCommand):
             self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
         self._call("preparing the embedder's model", "embedder_prepare")
         sign_in = settings.DATA_DIR / "run" / "sign_in.txt"  # `up` shows it
-        if options["no_demo"]:
+        if options["no_demo"] or options["public"]:
             sign_in.unlink(missing_ok=True)
+            if options["public"]:
+                self._lock()
             return
         self._call("seeding the demo", "seed_demo")
+        demo_unlock(settings.DATA_DIR)
         sign_in.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sign_in.write_text(
             f"Sign in as {EMAIL} or {OTHER_EMAIL} (two workspaces); password of both: "
@@ -44,6 +52,13 @@ class Command(BaseCommand):
             encoding="utf-8",
         )
         sign_in.chmod(0o600)
+
+    def _lock(self) -> None:
+        if locked := demo_lock(settings.DATA_DIR):
+            self.stdout.write(
+                f"an earlier start made demo accounts; their password is switched off: {', '.join(locked)}. To keep one in use, "
+                f"give it a password of your own: python manage.py changepassword {locked[0]}"
+            )
 
     def _call(self, what: str, command: str, **options: Any) -> None:
         self.stdout.write(what)
