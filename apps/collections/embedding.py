@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from apps.collections.embedders import base
 from apps.collections.embedders.registry import DEFAULT_EMBEDDER, make_embedder
 from apps.collections.models import EmbeddingSpace
+from tenancy.model_servers import model_client_blocking
 from tenancy.models import Tenant
 from tenancy.selectors import credential_for
+
+if TYPE_CHECKING:
+    import httpx2
 
 EMBEDDERS = (
     DEFAULT_EMBEDDER,
@@ -101,15 +106,17 @@ def embedder_of_setting(setting: str, *, tenant: Tenant) -> base.Embedder:
 def _make(setting: str, tenant: Tenant, *, counts_apart: bool = False) -> base.Embedder:
     provider = setting.partition("/")[0]
     api_key, base_url = "", ""
+    http_client: httpx2.Client | None = None
     if provider in _REMOTE:
         names, url_name = _REMOTE[provider]
         own = credential_for(tenant=tenant, provider=provider)
         if own is not None:
             api_key, base_url = own.secret.reveal(), own.base_url
+            http_client = model_client_blocking() if base_url else None
         else:
             api_key = next((os.environ[name] for name in names if os.environ.get(name)), "")
             base_url = os.environ.get(url_name, "")
     return make_embedder(
         setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None,
-        counts_apart=counts_apart,
+        http_client=http_client, counts_apart=counts_apart,
     )  # fmt: skip

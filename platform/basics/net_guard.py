@@ -19,9 +19,12 @@ from typing import Any
 
 import httpcore2
 import httpx2
+import structlog
 
 from basics.errors import DomainError
 from basics.net_hosts import host_fits
+
+log = structlog.get_logger(__name__)
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -38,6 +41,10 @@ _BLOCKED: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("10.0.0.0/8", "private"),
         ("100.64.0.0/10", "shared between a provider's customers"),
         ("127.0.0.0/8", "loopback"),
+        (
+            "168.63.129.16/32",
+            "a cloud's own",
+        ),  # Azure's, which answers machines of that cloud alone
         ("169.254.0.0/16", "link-local"),
         ("172.16.0.0/12", "private"),
         ("192.0.0.0/24", "reserved"),
@@ -77,6 +84,7 @@ class NetPolicy:
 
     Attributes:
         ports: of the server.
+        high_ports: every port from 1024 on is allowed too.
         allow: networks that are allowed although they are not public; on them any port is.
         hosts: patterns (``basics.net_hosts``) of the only hosts that may be called; without any, every host may.
     """
@@ -84,6 +92,7 @@ class NetPolicy:
     ports: frozenset[int] = frozenset({80, 443, 8080, 8443})
     allow: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
+    high_ports: bool = False
 
     @classmethod
     def of(cls, networks: Iterable[str], hosts: Iterable[str] = ()) -> NetPolicy:
@@ -106,6 +115,8 @@ def address_refusal(address: Address, policy: NetPolicy = PUBLIC) -> str:
         return "loopback"
     if address not in _UNICAST6:
         return "private, link-local, multicast, NAT64 or reserved"
+    if int(address) >> 32 & 0xFDFFFFFF == 0x5EFE:
+        return "an ISATAP tunnel"  # RFC 5214: the last 32 bits are the IPv4 address it ends at
     return next((why for net, why in _BLOCKED6 if address in net), "")
 
 
@@ -145,12 +156,21 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
 
 
 def _judge(address: Address, host: str, policy: NetPolicy) -> None:
+    """Refuse an address that was written as such."""
     if why := address_refusal(address, policy):
-        shown = host if host == str(address) else f"{host} ({address})"
         raise AddressRefused(
-            f"{shown[:200]} is not a public address ({why}), so it is not called. The operator can allow networks with "
+            f"{host[:200]} is not a public address ({why}), so it is not called. The operator can allow networks with "
             "GROUNDWORK_FETCH_NETWORKS."
         )
+
+
+def _name_refused(host: str) -> AddressRefused:
+    # One text for a name that nobody knows and for one that leads inside: two would let a stranger ask our own DNS which
+    # names and addresses our network has.
+    return AddressRefused(
+        f"The name {host[:200]} is not known, or leads to no public address, so it is not called. The operator can allow "
+        "networks with GROUNDWORK_FETCH_NETWORKS."
+    )
 
 
 def _judge_host(host: str, policy: NetPolicy) -> None:
@@ -167,8 +187,10 @@ def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
         address is None
         or any(address.version == net.version and address in net for net in policy.allow)
     )
-    if port not in policy.ports and not inside:
+    is_high = policy.high_ports and port >= 1024
+    if port not in policy.ports and not is_high and not inside:
         known = ", ".join(str(one) for one in sorted(policy.ports))
+        known += " and those from 1024 on" if policy.high_ports else ""
         raise AddressRefused(f"Port {port} is not allowed; allowed are {known}.")
 
 
@@ -202,34 +224,53 @@ def addresses_checked(
     """Return the addresses of a host, each of them allowed.
 
     Raises:
-        AddressRefused: one of them is not; a name that has public and private addresses is refused as a whole. A host that is
-            not listed is not even asked about.
-        OSError: it has none.
+        AddressRefused: it has none, or one of them is not; a name that has public and private addresses is refused as a
+            whole. A host that is not listed is not even asked about.
     """
     _judge_host(host, policy)
     addresses: list[Address] = []
-    for text in resolver(host, port):
-        address = ip_address(text)
-        if address not in addresses:
-            addresses.append(address)
-    if not addresses:
-        raise OSError(f"the name {host} has no address")
+    try:
+        for text in resolver(host, port):
+            address = ip_address(text)
+            if address not in addresses:
+                addresses.append(address)
+    except (OSError, ValueError) as error:
+        log.info("name_not_resolved", host=host, error=str(error))
+        raise _name_refused(host) from None
+    is_literal = len(addresses) == 1 and str(addresses[0]) == host
     for address in addresses:
-        _judge(address, host, policy)
+        if is_literal:
+            _judge(address, host, policy)
+        elif why := address_refusal(address, policy):
+            log.warning("name_refused", host=host, address=str(address), why=why)
+            raise _name_refused(host)
         _judge_port(port, address, policy)
+    if not addresses:
+        raise _name_refused(host)
     return addresses
 
 
+UNREACHED = "no connection was made; check the address, the port and the certificate"
 NETWORK_ERRORS = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError)
 
 
 def error_translated(error: Exception) -> httpx2.TransportError:
-    """Return the error of httpx2 that says what one of ``NETWORK_ERRORS`` says."""
+    """Return the error of httpx2 that says what one of ``NETWORK_ERRORS`` says.
+
+    What kept a connection from being made is told in one text: whether a port is closed, silent, or speaks something else
+    than TLS is nobody's business who may name an address. The log has it.
+    """
+    said = (
+        "" if isinstance(error, httpcore2.ProtocolError) else str(error)[:200]
+    )  # not what a stranger wrote
+    log.info("request_failed", error=type(error).__name__, said=said)
+    if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
+        return httpx2.ConnectError(UNREACHED)
     if isinstance(error, httpcore2.TimeoutException):
-        return httpx2.ReadTimeout(str(error) or "the server did not answer in time")
+        return httpx2.ReadTimeout("the server did not answer in time")
     if isinstance(error, httpcore2.ProtocolError):
-        return httpx2.RemoteProtocolError(str(error))
-    return httpx2.ConnectError(str(error) or type(error).__name__)
+        return httpx2.RemoteProtocolError("the answer was not understood")
+    return httpx2.ReadError("the connection broke")
 
 
 class _TimedStream(httpcore2.NetworkStream):
@@ -285,10 +326,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        try:
-            addresses = addresses_checked(host, port, self._policy, self._resolver)
-        except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
+        addresses = addresses_checked(host, port, self._policy, self._resolver)
         failure: Exception = httpcore2.ConnectError("no address")
         for address in addresses:
             left = self._deadline - time.monotonic()

@@ -9,6 +9,7 @@ import functools
 import ssl
 from collections.abc import AsyncIterator, Iterable
 
+import anyio
 import anyio.to_thread
 import httpcore2
 import httpx2
@@ -32,6 +33,7 @@ class AsyncGuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(self, policy: NetPolicy, resolver: Resolver) -> None:
         self._policy, self._resolver = policy, resolver
         self._inner = httpcore2.AnyIOBackend()
+        self._resolving = anyio.CapacityLimiter(8)
 
     async def connect_tcp(
         self,
@@ -42,10 +44,10 @@ class AsyncGuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         judge = functools.partial(addresses_checked, host, port, self._policy, self._resolver)
-        try:
-            addresses = await anyio.to_thread.run_sync(judge, abandon_on_cancel=True)
-        except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
+        # Threads of its own: names whose servers are silent must not keep the process's threads from others.
+        addresses = await anyio.to_thread.run_sync(
+            judge, abandon_on_cancel=True, limiter=self._resolving
+        )
         failure: Exception = httpcore2.ConnectError("no address")
         for address in addresses:
             try:
@@ -91,6 +93,7 @@ class AsyncGuardedTransport(httpx2.AsyncBaseTransport):
         resolver: gives the addresses of a name; tests put their own here.
         verify: checks the certificates of servers; the system's by default.
         keepalive: connections that are kept open between requests.
+        connections: at most so many at once.
     """
 
     def __init__(
@@ -100,11 +103,12 @@ class AsyncGuardedTransport(httpx2.AsyncBaseTransport):
         resolver: Resolver = system_resolver,
         verify: ssl.SSLContext | None = None,
         keepalive: int = 0,
+        connections: int = 4,
     ) -> None:
         self._policy = policy
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=verify or httpx2.create_ssl_context(trust_env=False),
-            max_connections=max(4, keepalive),
+            max_connections=max(connections, keepalive),
             max_keepalive_connections=keepalive,
             network_backend=AsyncGuardedBackend(policy, resolver),
         )

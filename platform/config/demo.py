@@ -75,6 +75,35 @@ def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
         )
 
 
+def demo_lock(data_dir: Path) -> list[str]:
+    """Switch off the demo's password, which lies in a file and was shown on a screen; sessions with it end.
+
+    Returns:
+        The addresses of the people who had it; a password that somebody chose stays.
+    """
+    if not (data_dir / "demo_password").exists():
+        return []
+    password = demo_password(data_dir)
+    locked = [user for user in _people() if user.check_password(password)]
+    for user in locked:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return [user.email for user in locked]
+
+
+def demo_unlock(data_dir: Path) -> None:
+    """Give the demo's people its password again, where ``demo_lock`` took it: only this machine reaches them now."""
+    for user in _people():
+        if not user.has_usable_password():
+            user.set_password(demo_password(data_dir))
+            user.save(update_fields=["password"])
+
+
+def _people() -> list[User]:
+    emails = {email for workspace in WORKSPACES for email, _ in workspace.people}
+    return list(User.objects.filter(email__in=emails).order_by("email"))
+
+
 def _make(workspace: Workspace, password: str) -> None:
     people = [(_person(email, password), role) for email, role in workspace.people]
     owner = people[0][0]

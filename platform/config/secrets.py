@@ -16,7 +16,7 @@ def kept_secret(data_dir: Path, name: str) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = data_dir / f".{name}.{os.getpid()}.{secrets.token_hex(4)}"
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:

@@ -18,10 +18,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from basics.processes import end_with_parent
 from config import env, processes
+from config.data_dir import data_dir_open
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
 from config.healthcheck import probe_host
@@ -40,16 +42,22 @@ _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What the group runs; ``{host}`` and ``{port}`` are filled in."""
+    """What the group runs; ``{host}`` and ``{port}`` are filled in.
+
+    Attributes:
+        setup_public: in place of ``setup`` where other machines reach the web server, () for the same.
+    """
 
     setup: Sequence[str]
     web: Sequence[str]
     worker: Sequence[str]
+    setup_public: Sequence[str] = ()
 
 
 _MANAGE = (sys.executable, str(ROOT / "manage.py"))
 GROUNDWORK = Commands(
     setup=(*_MANAGE, "prepare"),
+    setup_public=(*_MANAGE, "prepare", "--public"),
     web=(
         *(sys.executable, "-m", "uvicorn", "config.asgi:application"),
         *("--host", "{host}", "--port", "{port}", "--timeout-graceful-shutdown", "3"),
@@ -101,7 +109,8 @@ def run(options: argparse.Namespace, output: Output, commands: Commands = GROUND
             os.environ["GROUNDWORK_DATA_DIR"] = str(options.data_dir.expanduser().resolve())
         env.refuse_unknown()
         data_dir = ROOT / env.get("GROUNDWORK_DATA_DIR")
-        (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+        data_dir_open(data_dir)
+        (data_dir / "run").mkdir(mode=0o700, exist_ok=True)
         with _only_one(data_dir):
             return asyncio.run(Up(options, data_dir, output, began, commands).run())  # noqa: TID251 - serves no request
     except (UpError, EmbeddedPostgresError, env.SettingsError) as error:
@@ -130,6 +139,7 @@ class Up:
         self._postgres: EmbeddedPostgres | None = None
         self._db_log: LogFollower | None = None
         self._db_failures = 0
+        self._is_public = not is_loopback(self.host)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
@@ -142,7 +152,9 @@ class Up:
             ]
             return Service(name, words, environment, self.mark, output, grace_s)
 
-        self.setup = service("setup", commands.setup, 5.0)
+        # Whoever finds the page knows the demo's addresses: people outside get no account that nobody has chosen.
+        setup = commands.setup_public if self._is_public else commands.setup
+        self.setup = service("setup", setup or commands.setup, 5.0)
         self.web = service("web", commands.web, 6.0)
         self.worker = service("worker", commands.worker, 10.0)
 
@@ -226,7 +238,7 @@ class Up:
         """Return what the last preparation depends on: the code and the very database. None: cannot be known."""
         if self._postgres is None:
             return None
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(b"public" if self._is_public else b"")
         version_file = self._postgres.pgdata / "PG_VERSION"  # written once, by initdb
         files = [version_file, ROOT / "requirements" / "base.txt"]
         for folder in ("platform", "apps"):
@@ -309,7 +321,12 @@ class Up:
         seconds = time.monotonic() - self._began
         self.output.plain(f"\nGroundwork is ready ({seconds:.1f} s):  {self.url}")
         sign_in = self.data_dir / "run" / "sign_in.txt"
-        if sign_in.exists():
+        if self._is_public:
+            self.output.plain(
+                "Other machines may reach it, so there is no demo, and nobody signs in with its password.\n"
+                "Make the first account with: python manage.py createsuperuser"
+            )
+        elif sign_in.exists():
             self.output.plain(sign_in.read_text(encoding="utf-8").rstrip())
         self.output.plain("Ctrl-C stops everything.\n")
 
@@ -340,6 +357,14 @@ class Up:
     @property
     def _prepared(self) -> Path:
         return self.data_dir / "run" / "prepared.json"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches a server that listens on a host; a name that is not known does not count."""
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def choose_port(wanted: int | None, host: str, output: Output) -> int:

@@ -34,4 +34,5 @@ if settings.STYLE_GUIDE:  # development only: every component of the design syst
 handler400 = "web.errors.bad_request"
 handler403 = "web.errors.permission_denied"
 handler404 = "web.errors.not_found"
+handler429 = "web.errors.too_many_requests"  # allauth's limits ask for it
 handler500 = "web.errors.server_error"

@@ -16,6 +16,10 @@ Lane = Literal["cpu", "loop"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class ExpectedFailure(Exception):
+    """What an attempt of a job may end with though nothing here is broken: the log has one line for it, and no traceback."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobKind:
     """One kind of job.

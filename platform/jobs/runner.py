@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -33,6 +34,7 @@ from jobs.queue import ProcessLock, SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
 from tenancy.database.columns import Columns
 from tenancy.scope import platform_scope, tenant_scope
+from toolloop.errors import ToolloopError
 
 log = structlog.get_logger(__name__)
 
@@ -158,6 +160,13 @@ async def _run_coroutine(context: JobContext, job: Job) -> None:
             raise asyncio.CancelledError
 
 
+def _said(error: BaseException) -> dict[str, Any]:
+    """Return how an error goes to the log: what was to be expected in one line, a fault of ours with its traceback."""
+    if isinstance(error, registry.ExpectedFailure | ToolloopError):
+        return {"error": type(error).__name__, "reason": str(error)[:300]}
+    return {"exc_info": error}
+
+
 def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
     """Record the end of one attempt: done, cancelled, back to the queue, or failed for good."""
     if context.is_complete and error is None:
@@ -191,10 +200,10 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             log.info("job_refused", job=job.pk, kind=job.kind, code=error.code)
             job_end(row, JobStatus.FAILED, *failure_of(error))
         elif row.attempts < row.max_attempts:
-            log.warning("job_retry", job=job.pk, kind=job.kind, exc_info=error)
+            log.warning("job_retry", job=job.pk, kind=job.kind, **_said(error))
             job_requeue(row, delay_s=BACKOFF_S[min(row.attempts, len(BACKOFF_S)) - 1])
         else:
-            log.error("job_failed", job=job.pk, kind=job.kind, exc_info=error)
+            log.error("job_failed", job=job.pk, kind=job.kind, **_said(error))
             job_end(row, JobStatus.FAILED, *failure_of(error))
 
 

@@ -183,13 +183,20 @@ def _tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _http_client(*, follow_redirects: bool = True) -> httpx2.AsyncClient:
-    """Return a client for one run, which the adapter closes with it."""
+def _guarded_client() -> httpx2.AsyncClient:
+    """Return a client for a server that a workspace has named."""
+    from tenancy.model_servers import model_client
+
+    return model_client(verify=_tls())
+
+
+def _http_client() -> httpx2.AsyncClient:
+    """Return a client for a server of the operator's or a provider's own, which the adapter closes with its run."""
     import httpx2
 
     # A dataset's driver has a hundred calls under way: each connection that is closed between two costs another.
     limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-    return httpx2.AsyncClient(verify=_tls(), follow_redirects=follow_redirects, limits=limits)
+    return httpx2.AsyncClient(verify=_tls(), follow_redirects=True, limits=limits)
 
 
 def providers_preload() -> None:
@@ -213,11 +220,7 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
     if row is not None and row.is_enabled:
         own: dict[str, Any] = {"api_key": credential_open(row).secret.reveal()}
         if row.base_url:
-            # A server that a workspace names must not lead this one to an address the workspace could not name.
-            own |= {
-                "base_url": row.base_url,
-                "http_client": _http_client(follow_redirects=False),
-            }
+            own |= {"base_url": row.base_url, "http_client": _guarded_client()}
             return own
         return own | {"http_client": _http_client()}
     settings = None if route.endpoint else environment_settings(route.provider, os.environ)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from tenancy.database.waiting import connections_let_go, in_transaction
+from tenancy.model_servers import model_client
 from toolloop.errors import ToolloopError
 from toolloop.providers.registry import list_remote_models
 
@@ -83,12 +84,21 @@ def names(servers: Sequence[Server]) -> list[str]:
         ]
 
 
+async def _list(server: Server) -> list[str]:
+    if not server.tenant_id:
+        return await list_remote_models(server.base_url, server.api_key, timeout_s=TIMEOUT_S)
+    async with model_client() as client:
+        return await list_remote_models(
+            server.base_url, server.api_key, http_client=client, timeout_s=TIMEOUT_S
+        )
+
+
 def _ask(servers: Sequence[Server], now: float, *, waits: bool) -> None:
     """Ask from a thread of its own, for the caller may run inside an event loop already; remember the answers."""
 
     async def ask() -> list[list[str] | BaseException]:
         return await asyncio.gather(
-            *(list_remote_models(s.base_url, s.api_key, timeout_s=TIMEOUT_S) for s in servers),
+            *(_list(server) for server in servers),
             return_exceptions=True,
         )
 

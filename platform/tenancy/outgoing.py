@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
 from django.conf import settings
 
-from basics.net_guard import NetPolicy
+from basics.net_guard import NetPolicy, Network
 from tenancy.actors import Actor
 from tenancy.models import OutgoingHost
 from tenancy.scope import tenant_scope
@@ -21,6 +24,29 @@ def outgoing_policy(tenant_id: int) -> NetPolicy:
     ):  # Outside of it the list would look empty, and every host be allowed.
         hosts = list(OutgoingHost.objects.filter(tenant_id=tenant_id).values_list("pattern", flat=True))  # fmt: skip
     return NetPolicy.of(settings.FETCH_NETWORKS, hosts)
+
+
+def model_policy() -> NetPolicy:
+    """Return the policy of connections to a model server that a workspace has named.
+
+    The workspace's list of hosts is not part of it (docs/decisions.md, 76). Model servers listen on ports of their own.
+    """
+    allow = tuple(ip_network(text) for text in settings.FETCH_NETWORKS)
+    if settings.ALLOW_PRIVATE_MODEL_URLS:
+        allow += _private()
+    return NetPolicy(allow=allow, high_ports=True)
+
+
+@functools.cache
+def _private() -> tuple[Network, ...]:
+    """Return the networks that people run servers in; where clouds keep the keys of machines is in none of them."""
+    found: list[Network] = [
+        *(IPv4Network(text) for text in ("10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")),
+        *IPv4Network("100.64.0.0/10").address_exclude(IPv4Network("100.100.100.200/32")),
+        IPv6Network("::1/128"),
+        *IPv6Network("fc00::/7").address_exclude(IPv6Network("fd00:ec2::/32")),
+    ]  # fmt: skip
+    return tuple(found)
 
 
 def outgoing_hosts(*, actor: Actor) -> list[str]:

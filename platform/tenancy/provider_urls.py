@@ -1,19 +1,21 @@
-"""Which addresses a workspace may have this server call.
+"""What a workspace may enter as the address of a model server.
 
-A workspace's admin names the URL of a model server and this server then talks to it: without a rule that is a way into
-the operator's own network (server-side request forgery). Names are not resolved here, so a public name that points
-inside is not caught: where that matters, the network must refuse it (docs/threat-model.md).
+This judges the form alone, so that a mistake is told at once: no name is resolved. Where a connection leads is judged when
+it is made (``tenancy.model_servers``).
 """
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from django.conf import settings
-
 from basics.errors import Invalid
+from basics.net_guard import address_refusal
+from tenancy.outgoing import model_policy
 
+_PORTS = frozenset({80, 443})
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")  # ``hostname`` is in small letters
 _INSIDE = (".localhost", ".local", ".internal", ".lan", ".home", ".corp", ".intranet")
 
 
@@ -28,31 +30,39 @@ def checked_url(text: str) -> str:
         return ""
     try:
         parts = urlsplit(text)
-        host, _ = (parts.hostname or "").rstrip("."), parts.port
+        host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
-        host, parts = "", urlsplit("")
+        host, port, parts = "", None, urlsplit("")
     # A backslash or a space is read differently by different parsers: neither belongs in a URL.
     is_odd = not text.isascii() or not text.isprintable() or " " in text or "\\" in text
     if is_odd or parts.scheme not in {"http", "https"} or not host or len(text) > 200:
         raise _invalid("This is no address of a server: expected https://host/path.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise _invalid("The address may have no user name, question mark or hash in it.")
-    if not settings.ALLOW_PRIVATE_MODEL_URLS and _is_inside(host):
+    if _is_inside(host):
         raise _invalid(
             "This address lies in the server's own network. The operator can allow such addresses with "
             "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS=1."
+        )
+    if port is not None and port < 1024 and port not in _PORTS and not model_policy().allow:
+        raise _invalid(
+            f"Port {port} belongs to another service. Model servers are called on 80, 443 and from 1024 on."
         )
     return text
 
 
 def _is_inside(host: str) -> bool:
+    policy = model_policy()
     try:
-        return not ip_address(host).is_global
+        return bool(address_refusal(ip_address(host.partition("%")[0]), policy)) or "%" in host
     except ValueError:
         # Only a dotted name is public. Decimal or hex forms of an address (http://2130706433/) have no dot or end in
         # a label that is a number, which no public name does.
         last = host.rsplit(".", 1)[-1]
-        return "." not in host or host.endswith(_INSIDE) or last.startswith("0x") or last.isdigit()
+        if last.startswith("0x") or last.isdigit() or not _NAME.fullmatch(host):
+            return True
+        # Names of the own network may lead to what the operator allows.
+        return not policy.allow and ("." not in host or host.endswith(_INSIDE))
 
 
 def _invalid(message: str) -> Invalid:

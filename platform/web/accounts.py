@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from tenancy.models import Invite
+from tenancy.models import Invite, User
 from tenancy.selectors import invite_read
+from web.attempts import attempt_take, attempt_undo, browser_remember
+from web.middleware import client_ip
 
 SESSION_KEY = "invite_token"
+
+
+def is_unconfirmed(user: User) -> bool:
+    """Tell whether somebody registered an address and nobody has followed the link of its mail yet.
+
+    Who was invited, made by a command, or has signed in before there was such a mail, is not asked.
+    """
+    if user.last_login is not None:
+        return False
+    states = set(EmailAddress.objects.filter(user=user).values_list("verified", flat=True))
+    return states == {False}
 
 
 def session_invite(request: HttpRequest) -> Invite | None:
@@ -27,6 +41,12 @@ def session_invite(request: HttpRequest) -> Invite | None:
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Open registration only where the operator allows it, or to somebody who holds an open invitation."""
 
+    error_messages: ClassVar[dict[str, Any]] = {
+        **DefaultAccountAdapter.error_messages,
+        "email_password_mismatch": "The address or the password is not right, or the address is not confirmed yet: then follow "
+        "the link in the mail, or have a new password sent.",
+    }
+
     def is_open_for_signup(self, request: Any) -> bool:
         return settings.SIGNUP == "open" or session_invite(request) is not None
 
@@ -37,3 +57,43 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return str(super().get_login_redirect_url(request))
 
     get_signup_redirect_url = get_login_redirect_url
+
+    def is_email_verified(self, request: HttpRequest, email: str) -> bool:
+        """Take an invitation's link for the proof of its address."""
+        invite = session_invite(request)
+        if invite is not None and invite.email.lower() == email.lower():
+            return True
+        return bool(super().is_email_verified(request, email))
+
+    def get_login_stages(self) -> list[str]:
+        """Ask for a confirmed address only of those who register on their own (``web.sign_in``)."""
+        ours = {"allauth.account.stages.EmailVerificationStage": "web.sign_in.ConfirmStage"}
+        return [ours.get(one, one) for one in super().get_login_stages()]
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        """Return whose password this is; None too where the address was never confirmed.
+
+        Otherwise a stranger could register an address, try the password, and see whether it had an account before.
+        """
+        user = super().authenticate(request, **credentials)
+        if user is None or is_unconfirmed(user):
+            return None
+        attempt_undo(self._attempt)
+        return user
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Return the caller's address, as everywhere else here."""
+        return client_ip(request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count an attempt before its password is looked at; see ``web.attempts``. Raises TooManyAttempts."""
+        self._attempt = attempt_take(request, str(credentials.get("email", "")))
+
+    def _rollback_login_failed_rl_usage(self) -> None:
+        """Take nothing back yet: a right password counts as a wrong one where ``authenticate`` refuses it."""
+
+    def post_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse:
+        """Answer a sign-in, and let the browser be known from now on."""
+        response: HttpResponse = super().post_login(request, user, **kwargs)
+        browser_remember(request, response, user.email)
+        return response

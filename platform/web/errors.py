@@ -15,6 +15,7 @@ _HEADINGS = {
     403: "You may not do this",
     404: "There is nothing here",
     409: "Not possible right now",
+    429: "Too many attempts",
     503: "Too busy right now",
 }
 
@@ -83,6 +84,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         message = "This does not exist or is not yours to see."
         return refusal(request, 404, "not_found", message)
     return render(request, "404.html", status=404)
+
+
+def too_many_requests(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """What allauth answers when one of its limits is reached (sign-up, password reset, addresses)."""
+    message = "This was tried too often from here. Wait a minute, then try again."
+    return refusal(request, 429, "rate_limited", message, {"retry_after": 60})
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -9,6 +9,7 @@ from allauth.core import context
 from django import forms
 from django.conf import settings
 
+from tenancy.models import User
 from web.accounts import session_invite
 
 
@@ -20,6 +21,12 @@ class SignupForm(Base):  # type: ignore[misc]
         self.invite = session_invite(context.request)
         if self.invite is not None:
             self.fields["email"].initial = self.invite.email
+
+    def try_save(self, request: Any) -> Any:
+        """Make the account; where there is one already, do as much work and give the same answer."""
+        if self.account_already_exists:
+            User().set_password(self.cleaned_data["password1"])
+        return super().try_save(request)
 
     def clean_email(self) -> str:
         email: str = super().clean_email()

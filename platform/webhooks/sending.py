@@ -14,6 +14,7 @@ from tenancy.crypto import Secret
 from webhooks.signing import SIGNATURE, signature
 
 SECONDS = 10.0
+UNREACHED = "The receiver could not be reached, or gave no answer that could be used, in time."
 _MAX_READ = 10_000  # bytes of the answer that are read at all; nothing of it is kept
 
 
@@ -69,7 +70,8 @@ def webhook_send(
             error = f"The receiver answered with status {status}."
     except AddressRefused as refused:
         error = refused.message
-    except httpx2.HTTPError as failed:
+    except httpx2.HTTPError:
         if status is None or not 200 <= status < 300:
-            error = f"{type(failed).__name__}: {failed}"
+            # One text: whether a port is closed or silent, or speaks no HTTP, is nobody's business who names addresses.
+            error = UNREACHED
     return Outcome(status, error[:300], int((time.monotonic() - began) * 1000))

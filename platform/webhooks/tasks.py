@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from jobs.context import JobContext
 from jobs.models import Job
-from jobs.registry import job
+from jobs.registry import ExpectedFailure, job
 from tenancy import crypto
 from tenancy.outgoing import outgoing_policy
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
@@ -18,7 +18,7 @@ from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succe
 MAX_ATTEMPTS = 10  # with the backoff of jobs: over about half an hour
 
 
-class NotDelivered(Exception):
+class NotDelivered(ExpectedFailure):
     """The receiver did not take an event; the job is tried again later."""
 
 

@@ -247,3 +247,18 @@ def test_doctor_ends_with_one_and_says_what_to_do():
 
 def test_committed_env_example_is_current():
     assert (ROOT / ".env.example").read_text() == env.example(), "run: manage.py env_example > .env.example"  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_database_of_a_later_version_is_refused_in_one_line():
+    from django.core.management import CommandError
+    from django.db.migrations.recorder import MigrationRecorder
+
+    from tenancy.database.base import as_login_role
+
+    with as_login_role():
+        MigrationRecorder.Migration.objects.create(app="tenancy", name="9999_from_the_future")
+    with pytest.raises(CommandError) as refused:
+        output("prepare", "--no-demo")
+    assert "9999_from_the_future" in str(refused.value)
+    assert "\n" not in str(refused.value)

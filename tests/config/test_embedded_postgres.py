@@ -312,7 +312,8 @@ def test_server_starts_when_first_set_up_was_killed(data_dir: Path) -> None:
 
 def test_server_starts_when_path_is_long_and_odd(data_dir: Path) -> None:
     odd = data_dir.parent / ("long " * 20 + "it's ünsafe $HOME") / "var"
-    odd.parent.mkdir(mode=0o711)
+    odd.parent.mkdir()
+    odd.parent.chmod(0o711)  # whatever the umask
     with EmbeddedPostgres(odd) as postgres:
         assert postgres.is_ready()
         assert postgres.pgdata == odd / "postgres"
@@ -320,6 +321,7 @@ def test_server_starts_when_path_is_long_and_odd(data_dir: Path) -> None:
 
 def test_foreign_files_are_left_alone_when_they_lie_in_the_way(data_dir: Path) -> None:
     (data_dir / "postgres").mkdir(parents=True)
+    data_dir.chmod(0o711)  # whatever the umask
     (data_dir / "postgres" / "thesis.txt").write_text("mine")
     with pytest.raises(EmbeddedPostgresError, match="no PostgreSQL database"):
         EmbeddedPostgres(data_dir).start()

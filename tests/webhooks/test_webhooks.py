@@ -293,7 +293,27 @@ def test_name_that_leads_inside_is_not_called(cast: Cast, settings: Any):
     work(cast)
     row = deliveries(cast)[0]
     assert row.response_status is None
-    assert "not a public address" in row.error
+    assert "no public address" in row.error
+
+
+def test_refused_webhook_is_one_line_in_the_log(
+    cast: Cast, settings: Any, caplog: pytest.LogCaptureFixture
+):
+    """At each attempt, the last one too: nothing here is broken, so nobody has to read a traceback."""
+    settings.FETCH_NETWORKS = []
+    make(cast, "http://localhost/hook")
+    emit(cast)
+    with caplog.at_level("INFO"):
+        work(cast)
+        with tenant_scope(cast.tenant.pk):
+            Job.objects.update(attempts=MAX_ATTEMPTS - 1)
+        work(cast)
+    lines = [record for record in caplog.records if "job_" in record.getMessage()]
+    assert any("job_failed" in record.getMessage() for record in lines)
+    assert any("job_retry" in record.getMessage() for record in lines)
+    assert not any(record.exc_info for record in caplog.records)
+    assert "exc_info" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_secret_is_shown_once_and_kept_nowhere_readable(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from google.genai import Client
     from google.genai.errors import APIError
 
+# Left out, the SDK would take the operator's for a workspace's key.
+_BASE_URL = "https://generativelanguage.googleapis.com"
 _RETRY_DELAY = re.compile(r"^(\d+(?:\.\d+)?)s$")
 
 
@@ -91,7 +93,7 @@ class GoogleEmbedder(RemoteEmbedder):
                     api_key=self._api_key,
                     vertexai=False,
                     http_options=types.HttpOptions(
-                        base_url=self._base_url,
+                        base_url=self._base_url or _BASE_URL,
                         timeout=int(self._timeout_s * 1000),
                         httpx_client=self._http_client,
                         retry_options=types.HttpRetryOptions(attempts=1),

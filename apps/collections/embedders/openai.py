@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # Models whose vectors may be shortened by the ``dimensions`` argument; others refuse it.
 _SHORTENABLE = "text-embedding-3"
+_BASE_URL = (
+    "https://api.openai.com/v1"  # left out, the SDK would take the operator's for a workspace's key
+)
 
 
 class OpenAiEmbedder(RemoteEmbedder):
@@ -85,7 +88,7 @@ class OpenAiEmbedder(RemoteEmbedder):
 
                 self._client = OpenAI(
                     api_key=self._api_key,
-                    base_url=self._base_url,
+                    base_url=self._base_url or _BASE_URL,
                     timeout=self._timeout_s,
                     max_retries=0,  # ours know the batch's deadline
                     http_client=self._http_client,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from apps.collections.embedders.base import Embedder, EmbeddingError
 
 if TYPE_CHECKING:
+    import httpx2
+
     from apps.collections.embedders.minilm import MiniLmEmbedder
 
 DEFAULT_EMBEDDER = "local/all-MiniLM-L6-v2"
@@ -69,6 +71,7 @@ def make_embedder(
     data_dir: Path,
     api_key: str = "",
     base_url: str | None = None,
+    http_client: httpx2.Client | None = None,
     counts_apart: bool = False,
 ) -> Embedder:
     """Give the embedder of a setting.
@@ -81,6 +84,7 @@ def make_embedder(
         data_dir: where local model files are kept.
         api_key: for remote providers.
         base_url: another address of a remote provider.
+        http_client: what a remote one connects with; the SDK's own when None.
         counts_apart: its ``usage`` counts this caller's texts alone, as that of remote ones always does.
 
     Raises:
@@ -93,10 +97,16 @@ def make_embedder(
     if name.provider == "openai":
         from apps.collections.embedders.openai import OpenAiEmbedder
 
-        return OpenAiEmbedder(api_key=api_key, model=name.model, dims=name.dims, base_url=base_url)
+        return OpenAiEmbedder(
+            api_key=api_key, model=name.model, dims=name.dims, base_url=base_url,
+            http_client=http_client,
+        )  # fmt: skip
     from apps.collections.embedders.google import GoogleEmbedder
 
-    return GoogleEmbedder(api_key=api_key, model=name.model, dims=name.dims, base_url=base_url)
+    return GoogleEmbedder(
+        api_key=api_key, model=name.model, dims=name.dims, base_url=base_url,
+        http_client=http_client,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=4)

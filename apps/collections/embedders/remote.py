@@ -62,6 +62,16 @@ class RemoteEmbedder(ABC):
                 "embedder_misconfigured",
                 f"The {self.service} embedder needs an API key. Set {self.key_variable} or choose the local embedder.",
             )
+        if base_url:
+            import httpx2
+
+            try:
+                httpx2.URL(base_url)
+            except httpx2.InvalidURL as error:
+                raise EmbeddingError(
+                    "embedder_misconfigured",
+                    f"The address of the {self.service} embedder cannot be read: {error}.",
+                ) from None
         self._space = space
         self._api_key = api_key
         self._base_url = base_url

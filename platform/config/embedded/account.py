@@ -128,6 +128,7 @@ def _copy(tree: Path, system_dir: Path, account: Account) -> Path:
     target = system_dir / f"postgresql-18-{importlib.metadata.version(PACKAGE)}"
     if not target.exists():
         system_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        system_dir.chmod(0o755)  # whatever the umask
         scratch = Path(tempfile.mkdtemp(prefix=".copy-", dir=system_dir))
         try:
             # The layout of the wheel: the programs find their libraries relative to themselves.
@@ -141,6 +142,7 @@ def _copy(tree: Path, system_dir: Path, account: Account) -> Path:
             if libraries.exists():
                 shutil.copytree(libraries, scratch / libraries.name, symlinks=True)
             scratch.chmod(0o755)
+            (scratch / PACKAGE).chmod(0o755)
             try:
                 scratch.rename(target)
             except OSError:

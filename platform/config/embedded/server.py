@@ -194,6 +194,9 @@ class EmbeddedPostgres:
         if fresh:
             if pgdata.is_relative_to(self._system_dir):
                 self._system_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+                self._system_dir.chmod(
+                    0o755
+                )  # whatever the umask: the database's user passes through
             cluster.create(bin_dir, pgdata, account)
         self._clear_stale_pid_file(pgdata)
         known = state.load(self.data_dir)
@@ -345,9 +348,12 @@ class EmbeddedPostgres:
     def _make_folders(self) -> None:
         root = os.geteuid() == 0
         # Root's database user must be able to pass through; nobody can list.
-        self.data_dir.mkdir(mode=0o711 if root else 0o700, parents=True, exist_ok=True)
-        for name, mode in (("run", 0o700), ("logs", 0o755)):
-            (self.data_dir / name).mkdir(mode=mode, exist_ok=True)
+        if not self.data_dir.exists():
+            self.data_dir.mkdir(parents=True)
+            self.data_dir.chmod(0o711 if root else 0o700)
+        for name in ("run", "logs"):
+            (self.data_dir / name).mkdir(exist_ok=True)
+            (self.data_dir / name).chmod(0o700)
 
     def _state(self) -> State:
         known = state.load(self.data_dir)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from config import env
+from config.data_dir import data_dir_open
 from config.embedded.state import read_state
 from config.secrets import kept_secret
 
@@ -16,6 +17,7 @@ env.refuse_unknown()
 DATA_DIR: Path = env.get("GROUNDWORK_DATA_DIR")
 if not DATA_DIR.is_absolute():
     DATA_DIR = ROOT / DATA_DIR
+data_dir_open(DATA_DIR)
 MEDIA_ROOT = DATA_DIR / "files"
 
 SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
@@ -124,9 +126,12 @@ ACCOUNT_ADAPTER = "web.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_EMAIL_VERIFICATION = "none"
+# For those who register on their own; ``web.accounts`` says who else is asked: nobody.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = False
 ACCOUNT_LOGOUT_ON_GET = False
+# Attempts to sign in are counted by ``web.attempts``: allauth's count by address lets anybody lock anybody out.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
@@ -169,6 +174,8 @@ FETCH_NETWORKS: list[str] = env.get("GROUNDWORK_FETCH_NETWORKS")
 PLUGIN_DIR: Path | None = env.get("GROUNDWORK_PLUGIN_DIR")
 MCP_COMMANDS: dict[str, list[str]] = env.get("GROUNDWORK_MCP_COMMANDS")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(MEDIA_ROOT)}},

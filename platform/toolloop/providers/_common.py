@@ -76,11 +76,13 @@ def require_key(provider: str, api_key: str) -> str:
 
 def checked_base_url(url: str) -> str:
     """Return a base URL without trailing slash; raise ConfigurationError unless it is http(s) with a host."""
+    import httpx2  # it reads the URL in the end, and more strictly
+
     cleaned = url.strip().rstrip("/")
     try:
         parts = urlsplit(cleaned)
-        _ = parts.port
-    except ValueError as exc:
+        _ = parts.port, httpx2.URL(cleaned)
+    except (ValueError, httpx2.InvalidURL) as exc:
         raise ConfigurationError(f"Base URL {cleaned!r} cannot be read: {exc}") from exc
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigurationError(

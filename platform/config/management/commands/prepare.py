@@ -1,16 +1,41 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
-from config.demo import EMAIL, OTHER_EMAIL, demo_password
+from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def _version_check(loader: MigrationLoader) -> None:
+    """Refuse a database that a later version has changed: this one would work on tables it does not know."""
+    rooms = (ROOT / "platform", ROOT / "apps")
+    ours = {
+        a.label
+        for a in apps.get_app_configs()
+        if any(Path(a.path).is_relative_to(r) for r in rooms)
+    }
+    known = set(loader.disk_migrations).union(
+        *(m.replaces for m in loader.disk_migrations.values())
+    )
+    applied = loader.applied_migrations or {}
+    unknown = sorted(f"{a}.{n}" for a, n in applied if a in ours and (a, n) not in known)
+    if unknown:
+        raise CommandError(
+            f"This database was made by another version of Groundwork ({unknown[-1]} is not known here). Start that version, or "
+            "set GROUNDWORK_DATA_DIR (or DATABASE_URL) to another database."
+        )
 
 
 class Command(BaseCommand):
@@ -21,11 +46,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-demo", action="store_true", help="do not seed the demo workspaces"
         )
+        parser.add_argument(
+            "--public",
+            action="store_true",
+            help="as --no-demo, and switch the password of an earlier demo off: others reach this server",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with as_login_role():
             executor = MigrationExecutor(connection)
             pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        _version_check(executor.loader)
         # Called without pending ones too: the tenant walls are raised after each migrate.
         what = f"applying {pending} migrations" if pending else "checking the tenant walls"
         self._call(what, "migrate", interactive=False, verbosity=0)
@@ -33,10 +64,13 @@ class Command(BaseCommand):
             self._call("collecting static files", "collectstatic", interactive=False, verbosity=0)
         self._call("preparing the embedder's model", "embedder_prepare")
         sign_in = settings.DATA_DIR / "run" / "sign_in.txt"  # `up` shows it
-        if options["no_demo"]:
+        if options["no_demo"] or options["public"]:
             sign_in.unlink(missing_ok=True)
+            if options["public"]:
+                self._lock()
             return
         self._call("seeding the demo", "seed_demo")
+        demo_unlock(settings.DATA_DIR)
         sign_in.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sign_in.write_text(
             f"Sign in as {EMAIL} or {OTHER_EMAIL} (two workspaces); password of both: "
@@ -44,6 +78,13 @@ class Command(BaseCommand):
             encoding="utf-8",
         )
         sign_in.chmod(0o600)
+
+    def _lock(self) -> None:
+        if locked := demo_lock(settings.DATA_DIR):
+            self.stdout.write(
+                f"an earlier start made demo accounts; their password is switched off: {', '.join(locked)}. To keep one in use, "
+                f"give it a password of your own: python manage.py changepassword {locked[0]}"
+            )
 
     def _call(self, what: str, command: str, **options: Any) -> None:
         self.stdout.write(what)
