@@ -2,7 +2,7 @@
 
 ``step`` counts model turns of the run from 0 (a resumed run goes on counting). Provider adapters yield only
 ``TextDelta``, ``ReasoningDelta``, ``ToolCallStarted``, ``ToolArgumentsDelta`` (with step 0; the loop renumbers) and at
-last exactly one ``TurnFinished``.
+last exactly one ``TurnFinished``. A provider that asks its model again by itself yields ``StepReset`` in between.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class RunFinished:
     output: Any = None
 
 
-ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
-Event = (
-    ProviderEvent | StepReset | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
+ProviderEvent = (
+    TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | StepReset | TurnFinished
 )
+Event = ProviderEvent | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
