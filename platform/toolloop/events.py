@@ -105,6 +105,7 @@ class RunFinished:
             ``output_problem`` when a completed answer does not have the form asked for.
         tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
         output: with ``run_loop(output=...)``, the checked value of a completed run.
+        has_output: there is one; it may be None.
         pending: when parked, the calls that wait for a decision.
         step: the last step of the run.
     """
@@ -122,6 +123,7 @@ class RunFinished:
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     pending: tuple[PendingCall, ...] = ()
     output: Any = None
+    has_output: bool = False
 
 
 ProviderEvent = (

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from toolloop.messages import Message, Turn, UserMessage
 from toolloop.output import Output
+from toolloop.partial_output import finished
 from toolloop.plan_guard import objects_in
 from toolloop.providers._common import Exchange, exchanges
 from toolloop.providers.base import ModelRequest, ToolSpec
@@ -39,9 +40,6 @@ _PROSE = (
 )
 _OPENING = re.compile(r'[^{]*\{\s*"calls"\s*:\s*\[\s*\]\s*,\s*"answer"\s*:\s*"', re.DOTALL)
 _LONGEST_OPENING = 2_000
-_UNFINISHED = re.compile(
-    r"\\(?:u[0-9a-fA-F]{0,3})?$|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?$"
-)
 _END = re.compile(r'(?:[^"\\]|\\.)*?(")', re.DOTALL)
 
 
@@ -225,8 +223,7 @@ class AnswerReader:
             raw, self._held, self._state = raw[: end.start(1)], "", "over"
             self.is_whole = True
         else:
-            cut = _UNFINISHED.search(raw)
-            at = cut.start() if cut is not None and not _is_escaped(raw, cut.start()) else len(raw)
+            at = finished(raw)
             raw, self._held = raw[:at], raw[at:]
         try:
             piece = str(json.loads(f'"{raw}"', strict=False))
@@ -236,11 +233,3 @@ class AnswerReader:
         self.text += piece
         self.emitted = len(self.text)
         return piece
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    """Tell whether the backslash at a place is itself escaped by the one before."""
-    count = 0
-    while at - count > 0 and text[at - count - 1] == "\\":
-        count += 1
-    return count % 2 == 1
