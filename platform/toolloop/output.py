@@ -162,9 +162,14 @@ def request_structured(request: ModelRequest, output: Output, profile: Profile) 
     # Not every provider that enforces schemas takes recursive ones, so these are said in words as well.
     if native and output.wire.strict and not output.is_recursive:
         return replace(request, response_schema=output.wire)
-    prompt = _PROMPT.format(json.dumps(output.schema, ensure_ascii=False))
+    prompt = schema_prompt(output.schema)
     system = f"{request.system}\n\n{prompt}" if request.system else prompt
     return replace(request, system=system, response_schema=output.wire if native else None)
+
+
+def schema_prompt(schema: Mapping[str, Any]) -> str:
+    """Return what asks a model in words for an answer of a form."""
+    return _PROMPT.format(json.dumps(schema, ensure_ascii=False))
 
 
 def clean_json(text: str) -> str:
