@@ -414,7 +414,7 @@ async def test_text_deltas_are_the_answer() -> None:
     assert text == "One two three." == events[-1].turn.text  # type: ignore[union-attr]
 
 
-class Status(Exception):  # noqa: N818 - as an integration may name it
+class Status(Exception):
     def __init__(self, status_code: int) -> None:
         super().__init__(f"status {status_code}, key sk-abcdefghijkl")
         self.status_code = status_code
@@ -426,8 +426,9 @@ class Failing(FakeListChatModel):
     error: Any = None
     responses: list[str] = []
 
-    def _stream(self, *args: Any, **settings: Any) -> Any:
+    async def _astream(self, *args: Any, **settings: Any) -> Any:
         raise self.error
+        yield
 
 
 @pytest.mark.parametrize(
