@@ -87,3 +87,18 @@ def test_compatible_server_is_asked_once_a_minute_and_may_be_away(
     monkeypatch.setattr(remote_models, "TTL_S", 0.0)
     assert ids(cast) == expected  # away: the last answer still holds
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("own_key", [False, True])
+def test_version_of_the_gemini_api_holds_for_every_key(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, own_key: bool
+) -> None:
+    monkeypatch.setenv("GROUNDWORK_GEMINI_API_VERSION", "v1beta")
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-operators-key")
+    with tenant_scope(cast.tenant.pk):
+        if own_key:
+            credential_set(
+                tenant=cast.tenant, actor=cast.actor("owner"), provider="google", secret="AIza-own-key-1"
+            )  # fmt: skip
+        adapter: Any = provider_for(cast.tenant, "google/gemini-2.5-pro").adapter
+    assert adapter._client._api_client._http_options.api_version == "v1beta"

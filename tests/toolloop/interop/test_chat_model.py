@@ -440,7 +440,7 @@ class Failing(FakeListChatModel):
         (langchain_errors.ContextOverflowError("long"), "context_too_long"),
         (langchain_errors.ModelNotFoundError("no such model"), "bad_request"),
         (httpx.ConnectError("refused"), "provider_unavailable"),
-        (TimeoutError("late"), "provider_unavailable"),
+        (TimeoutError("late"), "provider_timeout"),
         (ConnectionResetError("gone"), "provider_unavailable"),
         (Status(429), "rate_limited"),
         (Status(403), "auth_failed"),
