@@ -100,6 +100,7 @@ def run(options: argparse.Namespace, output: Output, commands: Commands = GROUND
         if options.data_dir:
             os.environ["GROUNDWORK_DATA_DIR"] = str(options.data_dir.expanduser().resolve())
         env.refuse_unknown()
+        env.refuse_invalid()
         data_dir = ROOT / env.get("GROUNDWORK_DATA_DIR")
         (data_dir / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
         with _only_one(data_dir):
