@@ -6,6 +6,7 @@ error with the nearest known one, so that a typo never passes for a default.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
 import re
@@ -16,6 +17,10 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+class SecretRefused(ValueError):
+    """A value that cannot be used and must not be repeated."""
 
 
 class SettingsError(Exception):
@@ -41,10 +46,18 @@ def _bool(text: str) -> bool:
     raise ValueError("expected 1 or 0 (also true/false, yes/no, on/off)")
 
 
+def _whole(text: str, expected: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(expected) from None
+
+
 def _positive(text: str) -> int:
-    value = int(text)
+    expected = "expected a whole number above 0"
+    value = _whole(text, expected)
     if value <= 0:
-        raise ValueError("expected a whole number above 0")
+        raise ValueError(expected)
     return value
 
 
@@ -64,16 +77,67 @@ def _import_paths(text: str) -> list[str]:
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    expected = "expected a whole number, 0 or more, at most 1,000,000,000"
+    value = _whole(text, expected)
     if not 0 <= value <= 1_000_000_000:
-        raise ValueError("expected 0 or more, at most 1,000,000,000")
+        raise ValueError(expected)
     return value
+
+
+def _url(*schemes: str) -> Callable[[str], str]:
+    """Return a parser of an address that may be left empty."""
+
+    def parse(text: str) -> str:
+        expected = f"expected {schemes[-1]}:// and a host"
+        try:
+            parts = urlsplit(text.strip())
+            _ = parts.port
+        except ValueError:
+            raise ValueError(expected) from None
+        if text.strip() and (
+            parts.scheme not in schemes or not (parts.hostname or parts.scheme == "unix")
+        ):
+            raise ValueError(expected)
+        return text
+
+    return parse
+
+
+def _origins(text: str) -> list[str]:
+    found = _list(text)
+    for part in found:
+        if not re.fullmatch(r"https?://[^/\s]+", part):
+            raise ValueError("expected origins: https:// and a host, without a path")
+    return found
+
+
+def _fernet_keys(text: str) -> list[str]:
+    found = _list(text)
+    for part in found:
+        try:
+            is_key = len(base64.urlsafe_b64decode(part.encode())) == 32
+        except ValueError:
+            is_key = False
+        if not is_key:
+            # The text is a secret: it is not repeated.
+            raise SecretRefused("expected Fernet keys: 32 bytes in URL-safe base64 each")
+    return found
+
+
+def _embedder(text: str) -> str:
+    provider, _, model = text.partition("/")
+    if text and text != "minilm" and (provider not in {"local", "openai", "google"} or not model):
+        raise ValueError("expected minilm, openai/<model> or google/<model>")
+    return text
 
 
 def _networks(text: str) -> list[str]:
     found = _list(text)
     for part in found:
-        ip_network(part)
+        try:
+            ip_network(part)
+        except ValueError as error:
+            raise ValueError(f"expected networks such as 10.2.0.0/16: {error}") from None
     return found
 
 
@@ -113,9 +177,9 @@ VARIABLES: dict[str, Variable] = {
         Variable("DATABASE_URL", "External Postgres 16+ with pgvector (postgresql://user:password@host:port/name). Unset: the embedded one.", "", str),
         Variable("GROUNDWORK_DATA_DIR", "Where the embedded database, uploaded files and the embedder's model live.", "var", _path),
         Variable("GROUNDWORK_SECRET_KEY", "Signs sessions and links. Required in production; made and kept in the data directory otherwise.", "", str),
-        Variable("GROUNDWORK_CREDENTIAL_KEYS", "Comma-separated Fernet keys that encrypt stored provider keys; the first encrypts, all decrypt. Unset: derived from the secret key.", "", _list),
+        Variable("GROUNDWORK_CREDENTIAL_KEYS", "Comma-separated Fernet keys that encrypt stored provider keys; the first encrypts, all decrypt. Unset: derived from the secret key.", "", _fernet_keys),
         Variable("GROUNDWORK_ALLOWED_HOSTS", "Comma-separated host names the web server answers to.", "localhost,127.0.0.1,[::1]", _list),
-        Variable("GROUNDWORK_TRUSTED_ORIGINS", "Comma-separated origins (https://host) behind a TLS proxy.", "", _list),
+        Variable("GROUNDWORK_TRUSTED_ORIGINS", "Comma-separated origins (https://host) behind a TLS proxy.", "", _origins),
         Variable("GROUNDWORK_TRUST_PROXY", "1 when a proxy sets X-Forwarded-Proto and X-Forwarded-For.", "0", _bool),
         Variable("GROUNDWORK_HTTPS", "1 marks cookies secure and turns HSTS on (production settings).", "1", _bool),
         Variable("GROUNDWORK_SIGNUP", "Who may register: open (anyone gets an own workspace) or invite.", "invite", _choice("open", "invite")),
@@ -132,10 +196,10 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.", "", _networks),
         Variable("GROUNDWORK_PLUGIN_DIR", "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.", "", _optional_path),
         Variable("GROUNDWORK_MCP_COMMANDS", "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.", "", _commands),
-        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", str),
+        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", _embedder),
         Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
-        Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker.", "", str),
+        Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker (redis://host:6379/0).", "", _url("rediss", "unix", "redis")),
         Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", _positive),
         Variable("GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", _positive),
         Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
@@ -147,19 +211,22 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_RETENTION_DAYS", "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.", "0", _count),
         Variable("GROUNDWORK_CONVERSATION_DAYS", "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.", "0", _count),
         Variable("GROUNDWORK_TELEMETRY", "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.", "off", _choice("off", "metadata", "content")),
-        Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", str),
+        Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", _url("https", "http")),
         Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),
         Variable("GROUNDWORK_COMPATIBLE_MODELS", "Comma-separated model names of that server; unset: asked from its /models.", "", _list),
         Variable("GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS", "1 lets a workspace's admins name model servers in this server's own network.", "0", _bool),
         Variable("GROUNDWORK_SHARED_DATA", "Folder of real documents for tests and benchmarks.", "", str),
         Variable("GROUNDWORK_REQUIRE_BROWSER", "1 makes a missing Chromium fail the browser tests instead of skipping them.", "0", _bool),
         Variable("OPENAI_API_KEY", "Makes OpenAI models available.", "", str),
-        Variable("OPENAI_BASE_URL", "Another OpenAI endpoint, or an OpenAI-compatible server.", "", str),
+        Variable("OPENAI_BASE_URL", "Another OpenAI endpoint, or an OpenAI-compatible server.", "", _url("http", "https")),
+        Variable("OPENAI_ORG_ID", "OpenAI organisation that the key of the environment acts for.", "", str),
+        Variable("OPENAI_PROJECT_ID", "OpenAI project that it acts for.", "", str),
         Variable("ANTHROPIC_API_KEY", "Makes Anthropic models available.", "", str),
-        Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", str),
+        Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", _url("http", "https")),
         Variable("GEMINI_API_KEY", "Makes Gemini models available (GOOGLE_API_KEY too).", "", str),
         Variable("GOOGLE_API_KEY", "Same as GEMINI_API_KEY; wins when both are set.", "", str),
-        Variable("GOOGLE_GEMINI_BASE_URL", "Another Gemini endpoint.", "", str),
+        Variable("GOOGLE_GEMINI_BASE_URL", "Another Gemini endpoint.", "", _url("http", "https")),
+        Variable("GROUNDWORK_GEMINI_API_VERSION", "Version of the Gemini API: v1, or v1beta for preview features.", "v1", _choice("v1", "v1beta")),
         Variable("XAI_API_KEY", "Makes xAI models available.", "", str),
     )
 }  # fmt: skip
@@ -176,8 +243,16 @@ def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
     text = (environ if environ is not None else os.environ).get(name, variable.default)
     try:
         return variable.parse(text)
+    except SecretRefused as error:
+        raise SettingsError(f"{name}: {error}. {variable.help}") from None
     except ValueError as error:
         raise SettingsError(f"{name}={text!r}: {error}. {variable.help}") from error
+
+
+def refuse_invalid(environ: Mapping[str, str] | None = None) -> None:
+    """Raise SettingsError when a declared variable cannot be parsed, also one that is read much later."""
+    for name in VARIABLES:
+        get(name, environ)
 
 
 def refuse_unknown(environ: Mapping[str, str] | None = None) -> None:

@@ -108,6 +108,7 @@ def run(options: argparse.Namespace, output: Output, commands: Commands = GROUND
         if options.data_dir:
             os.environ["GROUNDWORK_DATA_DIR"] = str(options.data_dir.expanduser().resolve())
         env.refuse_unknown()
+        env.refuse_invalid()
         data_dir = ROOT / env.get("GROUNDWORK_DATA_DIR")
         data_dir_open(data_dir)
         (data_dir / "run").mkdir(mode=0o700, exist_ok=True)

@@ -31,7 +31,12 @@ from toolloop.models import (
 from toolloop.planner_executor import PlannerExecutor
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import DEFAULT_MODELS, Prices, Profile
-from toolloop.providers.registry import configured_models, environment_settings, make_provider
+from toolloop.providers.registry import (
+    configured_models,
+    environment_settings,
+    make_provider,
+    shared_settings,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -218,7 +223,10 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
         (r for r in rows if (r.provider, r.endpoint) == (route.provider, route.endpoint)), None
     )
     if row is not None and row.is_enabled:
-        own: dict[str, Any] = {"api_key": credential_open(row).secret.reveal()}
+        own: dict[str, Any] = {
+            "api_key": credential_open(row).secret.reveal(),
+            **shared_settings(route.provider, os.environ),
+        }
         if row.base_url:
             own |= {"base_url": row.base_url, "http_client": _guarded_client()}
             return own

@@ -186,10 +186,11 @@ class Client:
             (input.steps, input.usage) if isinstance(input, Generation) else (0, Usage())
         )
         history = input_history(options.get("history", ()), input)
-        form = output_of(options["output"]) if "output" in options else None
+        wanted = options.get("output")
+        form = None if wanted is None else output_of(wanted)
         gatherer = Gatherer(history, first_step)
         events = self._events(history, first_step, usage, form, gatherer, options)
-        return GenerationStream(events, gatherer, has_form=form is not None)
+        return GenerationStream(events, gatherer, form=form)
 
     async def generate_intent(self, input: Input, **options: Unpack[RunOptions]) -> Intent:  # noqa: A002 - the usual word
         """Ask which calls the model would make; none is run. Of the options, those of one model call count.

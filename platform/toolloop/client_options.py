@@ -13,7 +13,7 @@ from toolloop.history import histories_merge
 from toolloop.journal import Journal
 from toolloop.limits import Limits
 from toolloop.messages import Message, UserMessage
-from toolloop.output import Output
+from toolloop.output import Form
 from toolloop.server_tools import ServerTool
 from toolloop.tools.session import ToolSession
 
@@ -28,7 +28,7 @@ class RunOptions(TypedDict, total=False):
 
     history: messages before the input.
     system: system prompt instead of the client's.
-    output: pydantic model or JSON Schema of the answer.
+    output: type or JSON Schema of the answer, see ``toolloop.output.output_of``; None for text.
     use_tools: names of the tools that may be used, () for none; all without it.
     context: for tools, on top of the client's.
     limits, options: instead of the client's.
@@ -45,7 +45,7 @@ class RunOptions(TypedDict, total=False):
 
     history: Sequence[Message]
     system: str
-    output: type[Any] | Mapping[str, Any] | Output
+    output: Form
     use_tools: Collection[str]
     context: Mapping[str, Any]
     limits: Limits

@@ -2,7 +2,7 @@
 
 ``step`` counts model turns of the run from 0 (a resumed run goes on counting). Provider adapters yield only
 ``TextDelta``, ``ReasoningDelta``, ``ToolCallStarted``, ``ToolArgumentsDelta`` (with step 0; the loop renumbers) and at
-last exactly one ``TurnFinished``.
+last exactly one ``TurnFinished``. A provider that asks its model again by itself yields ``StepReset`` in between.
 """
 
 from __future__ import annotations
@@ -105,6 +105,7 @@ class RunFinished:
             ``output_problem`` when a completed answer does not have the form asked for.
         tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
         output: with ``run_loop(output=...)``, the checked value of a completed run.
+        has_output: there is one; it may be None.
         pending: when parked, the calls that wait for a decision.
         step: the last step of the run.
     """
@@ -122,9 +123,10 @@ class RunFinished:
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     pending: tuple[PendingCall, ...] = ()
     output: Any = None
+    has_output: bool = False
 
 
-ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
-Event = (
-    ProviderEvent | StepReset | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
+ProviderEvent = (
+    TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | StepReset | TurnFinished
 )
+Event = ProviderEvent | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished

@@ -8,9 +8,12 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from toolloop.deferred import PendingCall
-from toolloop.events import Event, RunFinished, RunStatus, ToolFinished, TurnFinished
+from toolloop.errors import ConfigurationError
+from toolloop.events import Event, RunFinished, RunStatus, StepReset, ToolFinished, TurnFinished
 from toolloop.history import histories_merge
 from toolloop.messages import Citation, Message, ToolResult, Turn, Usage, message_from_json
+from toolloop.output import Output
+from toolloop.partial_output import PartialOutput
 from toolloop.structured import GenerationFailed
 
 
@@ -65,11 +68,10 @@ class Generation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the generation as JSON values, to go on with it in another process."""
-        dump = getattr(self.output, "model_dump", None)
         return {
             "text": self.text,
             "status": self.status,
-            "output": self.output if dump is None else dump(mode="json"),
+            "output": _plain(self.output),
             "payloads": [[p.call_id, p.name, p.payload] for p in self.payloads],
             "messages": [message.to_json() for message in self.messages],
             "usage": self.usage.to_json(),
@@ -100,6 +102,15 @@ class Generation:
             tools=data["tools"],
             notes=tuple(data["notes"]),
         )
+
+
+def _plain(value: Any) -> Any:
+    """Return a checked value as JSON values."""
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, by_alias=False)
 
 
 class RunFailed(GenerationFailed):
@@ -182,7 +193,7 @@ class Gatherer:
                 retryable=self._end.retryable,
                 generation=made,
             )
-        if has_form and made.status == "completed" and made.output is None:
+        if has_form and made.status == "completed" and not (self._end and self._end.has_output):
             text = (
                 f"The model gave no answer of the form asked for (it stopped with {made.stop!r})."
             )
@@ -194,15 +205,35 @@ class GenerationStream:
     """The events of a run, and what came of it in the end. Close it, or use it in ``async with``, to leave early."""
 
     def __init__(
-        self, events: AsyncGenerator[Event, None], gatherer: Gatherer, *, has_form: bool
+        self, events: AsyncGenerator[Event, None], gatherer: Gatherer, *, form: Output | None
     ) -> None:
-        self._events, self._gatherer, self._has_form = events, gatherer, has_form
+        self._events, self._gatherer, self._form = events, gatherer, form
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
         return await anext(self._events)
+
+    async def outputs(self) -> AsyncGenerator[Any, None]:
+        """Yield the structured answer as it comes: read the stream with this, or event by event.
+
+        Yields:
+            JSON values in the shape of the answer, each with more in it than the one before; see
+            ``toolloop.partial_output``. The last one is the checked value itself. After an answer that did not fit it begins
+            with little again. A run that parks or is stopped ends without the last one.
+
+        Raises:
+            ConfigurationError: no form was asked for.
+            RunFailed: as for ``Client.generate``.
+        """
+        if self._form is None:
+            raise ConfigurationError("there are no structured values without output=")
+        partial = PartialOutput(self._form)
+        async for event in self:
+            if partial.see(event) and not isinstance(event, StepReset):
+                yield partial.value
+        self._gatherer.answer(has_form=True)
 
     async def aclose(self) -> None:
         """Leave the run: the provider's stream is closed, tools are cancelled."""
@@ -229,4 +260,4 @@ class GenerationStream:
         """
         if not self._gatherer.is_ended:
             raise RuntimeError("read the stream to its end before you ask what came of it")
-        return self._gatherer.answer(has_form=self._has_form)
+        return self._gatherer.answer(has_form=self._form is not None)

@@ -279,7 +279,10 @@ class _Run:
             if final or not goes_on:
                 problem, value = self._checked_output()
                 if not problem or not is_answer(turn):
-                    yield self._finished("completed", stop=turn.stop, output=value)
+                    has_output = self.output is not None and not problem
+                    yield self._finished(
+                        "completed", stop=turn.stop, output=value, has_output=has_output
+                    )
                     return
                 if final or self.repairs >= self.limits.max_output_repairs:
                     if self.output is not None and not self.output.is_required:
@@ -404,6 +407,7 @@ class _Run:
         error_message: str = "",
         retryable: bool = False,
         output: Any = None,
+        has_output: bool = False,
     ) -> RunFinished:
         pending = self.calls.pending if status == "parked" else []
         return RunFinished(
@@ -424,4 +428,5 @@ class _Run:
             tools=self.calls.accounts.figures,
             pending=tuple(pending),
             output=output,
+            has_output=has_output,
         )

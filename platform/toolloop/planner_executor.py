@@ -19,6 +19,7 @@ from toolloop.errors import MalformedResponse, ProviderError
 from toolloop.events import (
     ProviderEvent,
     ReasoningDelta,
+    StepReset,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStarted,
@@ -26,12 +27,16 @@ from toolloop.events import (
 )
 from toolloop.messages import Message, ToolCall, Turn, Usage, UserMessage
 from toolloop.output import Output, output_of, request_structured
+from toolloop.plan_guard import INVALID_PLAN, words_only
 from toolloop.planner_prompts import (
     ACCOUNT,
     AnswerReader,
+    answer_in_plan,
     executor_system,
     executor_task,
+    is_answer_alone,
     plain_history,
+    plan_parse,
     plan_schema,
     planner_system,
 )
@@ -110,7 +115,7 @@ class PlannerExecutor:
         """Make one turn; see ``toolloop.providers.base.Provider``.
 
         Raises:
-            MalformedResponse: the planner wrote no usable plan in all its attempts.
+            MalformedResponse: the planner wrote no usable plan in all its attempts; words without a plan are none.
         """
         now = asyncio.get_running_loop().time()
         spent = _Spent(deadline=now + request.timeout_s, output_cap=request.max_output_tokens)
@@ -136,6 +141,12 @@ class PlannerExecutor:
             tool_choice="auto",
         )
         stream = cast(AsyncGenerator[ProviderEvent, None], self._planner.stream(plain))
+        form = request.response_schema
+        if request.tools and (form is None or "calls" not in form.schema.get("properties", {})):
+            # It has planned before, and some plan on when they are asked for the answer.
+            stream = words_only(
+                self._planner, plain, keys=("calls", "answer"), answer_in=answer_in_plan
+            )
         async with aclosing(stream):
             async for event in stream:
                 if isinstance(event, TurnFinished):
@@ -166,11 +177,20 @@ class PlannerExecutor:
                 raise MalformedResponse("the planner's stream ended before its turn")
             spent.usage += _counted(turn.usage)
             planned = await self._carried_out(request, turn, reader, spent)
-            if not planned.problems or reader.emitted or attempt == self._planner_retries:
+            if not planned.problems:
                 break
+            is_last = attempt == self._planner_retries
+            if is_last and (planned.calls or planned.text.strip()):
+                break  # The loop refuses its calls one by one; an answer is an answer.
+            if reader.emitted:
+                yield StepReset(INVALID_PLAN)
             messages = [*messages, _said(turn), _feedback(planned.problems)]
-        if planned.problems and not planned.calls and not planned.text:
-            raise MalformedResponse(f"The planner gave no usable plan: {planned.problems[0]}")
+        else:
+            raise MalformedResponse(
+                f"The planner {request.model!r} gave no plan that can be used in "
+                f"{self._planner_retries + 1} attempts. The last one: {planned.problems[0]}",
+                retryable=False,  # It was asked again already, and was told what was wrong.
+            )
         for event in _shown(planned, reader.emitted):
             yield event
         yield TurnFinished(
@@ -225,20 +245,15 @@ class PlannerExecutor:
             # Cut off, refused or filtered: there is no plan to trust. What was said stays.
             return _Planned(turn, text=reader.text if turn.stop != "refusal" else turn.text)
         form = output_of(plan_schema([spec.name for spec in request.tools], strict_names=False))
-        plan, problem = form.parse(turn.text)
-        if problem and reader.text:
-            return _Planned(
-                turn, text=reader.text
-            )  # The answer was complete, what followed was not.
+        plan, problem = plan_parse(turn.text, form)
+        if problem and reader.is_whole and is_answer_alone(turn.text, reader.text):
+            return _Planned(turn, text=reader.text)
         if problem:
-            # A planner that never writes JSON answers in words; the caller decides after the last attempt.
-            words = turn.text.strip() if "{" not in turn.text else ""
-            return _Planned(turn, text=words, problems=[problem])
+            return _Planned(turn, problems=[problem])
         planned = _Planned(turn, text=plan.get("answer") or "")
         if reader.text and planned.text != reader.text:
-            return _Planned(
-                turn, text=reader.text
-            )  # It wrote two plans; the first one was streamed.
+            problem = "it can be read in two ways: write exactly one JSON object"
+            return _Planned(turn, problems=[problem])
         known = {spec.name: spec for spec in request.tools}
         if request.tool_choice == "required" and not plan["calls"]:
             planned.problems.append("at least one tool must be used")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from toolloop.messages import Message, Turn, UserMessage
+from toolloop.output import Output
+from toolloop.partial_output import finished
+from toolloop.plan_guard import objects_in
 from toolloop.providers._common import Exchange, exchanges
 from toolloop.providers.base import ModelRequest, ToolSpec
 
@@ -31,11 +34,12 @@ _ANSWER_FORM = '\n\nThe text under "answer" must itself be JSON that fits this s
 _EXECUTOR = """\
 You turn a task into the parameters of one tool. Take values from the task, and from the user's message where the task leaves
 one out. Never invent a value; leave out optional parameters that are not mentioned."""
+_PROSE = (
+    'these are words and no plan. Write the JSON object: the tools to use under "calls", or, if this was your answer to the '
+    'user, the whole of it under "answer"'
+)
 _OPENING = re.compile(r'[^{]*\{\s*"calls"\s*:\s*\[\s*\]\s*,\s*"answer"\s*:\s*"', re.DOTALL)
 _LONGEST_OPENING = 2_000
-_UNFINISHED = re.compile(
-    r"\\(?:u[0-9a-fA-F]{0,3})?$|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?$"
-)
 _END = re.compile(r'(?:[^"\\]|\\.)*?(")', re.DOTALL)
 
 
@@ -57,6 +61,55 @@ def plan_schema(names: Sequence[str], *, strict_names: bool = True) -> dict[str,
         "required": ["calls", "answer"] if strict_names else ["calls"],
         "additionalProperties": False,
     }
+
+
+def plan_parse(text: str, form: Output) -> tuple[Any, str]:
+    """Read the plan in what a planner wrote.
+
+    Behind a plan with calls may be others, written before there were results: they are left out. Behind an answer there
+    may be none but the same again, as nobody can tell which one is meant.
+
+    Returns:
+        The plan and "", or None and what is wrong, in words a planner can repair.
+    """
+    if "{" not in text:
+        return None, _PROSE
+    plans = [found for found in objects_in(text) if is_plan(found)]
+    if not plans:
+        return form.parse(text)
+    first = plans[0]
+    if not first["calls"] and any(other != first for other in plans[1:]):
+        return None, "there is more than one plan in it: write exactly one JSON object"
+    plan, problem = form.parse(json.dumps(first))
+    if not problem and not first["calls"] and makes_calls(str(first.get("answer", ""))):
+        return None, 'there is a plan within "answer": list the tools to use under "calls"'
+    return plan, problem
+
+
+def is_plan(value: Mapping[str, Any]) -> bool:
+    """Tell whether an object has the form of a plan."""
+    steps = value.get("calls")
+    if not isinstance(steps, list) or not set(value) <= {"calls", "answer"}:
+        return False
+    return all(isinstance(step, dict) and "tool" in step for step in steps)
+
+
+def answer_in_plan(value: Mapping[str, Any]) -> str | None:
+    """Return the answer in a plan, "" for one that makes calls or has none; None for what is no plan."""
+    if not is_plan(value) or not (value["calls"] or "answer" in value):
+        return None
+    answer = value.get("answer")
+    return "" if value["calls"] or not isinstance(answer, str) else answer
+
+
+def makes_calls(text: str) -> bool:
+    """Tell whether a text holds a plan that makes calls."""
+    return any(is_plan(found) and found["calls"] for found in objects_in(text))
+
+
+def is_answer_alone(text: str, answer: str) -> bool:
+    """Tell whether a plan that cannot be read holds an answer and nothing else: only what came behind it is broken."""
+    return not any(map(is_plan, objects_in(text))) and not makes_calls(answer)
 
 
 def planner_system(request: ModelRequest) -> str:
@@ -141,11 +194,13 @@ class AnswerReader:
     Attributes:
         text: the answer so far.
         emitted: characters that ``feed`` has given out.
+        is_whole: the answer was written to its end.
     """
 
     def __init__(self) -> None:
         self.text = ""
         self.emitted = 0
+        self.is_whole = False
         self._opening = ""
         self._held = ""
         self._state: Literal["opening", "answer", "over"] = "opening"
@@ -166,9 +221,9 @@ class AnswerReader:
         end = _END.match(raw)
         if end is not None:
             raw, self._held, self._state = raw[: end.start(1)], "", "over"
+            self.is_whole = True
         else:
-            cut = _UNFINISHED.search(raw)
-            at = cut.start() if cut is not None and not _is_escaped(raw, cut.start()) else len(raw)
+            at = finished(raw)
             raw, self._held = raw[:at], raw[at:]
         try:
             piece = str(json.loads(f'"{raw}"', strict=False))
@@ -178,11 +233,3 @@ class AnswerReader:
         self.text += piece
         self.emitted = len(self.text)
         return piece
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    """Tell whether the backslash at a place is itself escaped by the one before."""
-    count = 0
-    while at - count > 0 and text[at - count - 1] == "\\":
-        count += 1
-    return count % 2 == 1

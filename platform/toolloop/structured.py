@@ -12,7 +12,7 @@ from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.messages import Message, Usage, UserMessage
 from toolloop.metering import UsageHook
-from toolloop.output import Output, clean_json, extract_json, output_of
+from toolloop.output import Form, Output, clean_json, extract_json, output_of
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.tools.toolset import Toolset
@@ -62,7 +62,7 @@ async def generate(
     provider: Provider,
     model: str,
     prompt: str | Sequence[Message],
-    output: type[Any] | Mapping[str, Any] | Output | None = None,
+    output: Form = None,
     system: str = "",
     limits: Limits = Limits(),  # noqa: B008 - frozen
     options: Mapping[str, Any] | None = None,
@@ -78,8 +78,8 @@ async def generate(
         provider: the caller closes it.
         model: bare model name.
         prompt: the question, or a history that ends in one.
-        output: pydantic model or JSON Schema of the answer; None for text. An answer that does not fit is sent back
-            ``limits.max_output_repairs`` times.
+        output: type or JSON Schema of the answer, see ``toolloop.output.output_of``; None for text. An answer that does
+            not fit is sent back ``limits.max_output_repairs`` times.
         system, limits, options, cache_key, user_key, profile, on_usage, usage_metadata: as for ``run_loop``.
 
     Raises:
@@ -112,7 +112,7 @@ async def generate(
         raise GenerationFailed(
             end.error_message, end.error_code, retryable=end.retryable, usage=end.usage
         )
-    if form is not None and end.output is None:
+    if form is not None and not end.has_output:
         text = f"The model gave no answer of the form asked for (it stopped with {end.stop!r})."
         raise GenerationFailed(text, "no_answer", retryable=False, usage=end.usage)
     return Generated(end.text, end.output, end.usage, end.data["cost_usd"])

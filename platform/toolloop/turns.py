@@ -139,6 +139,9 @@ class TurnRunner:
                         streamed += len(event.text)
                     elif isinstance(event, ToolArgumentsDelta):
                         streamed += len(event.delta)
+                    elif isinstance(event, StepReset):
+                        self.partial.clear()
+                        self._interrupter.deadline_set(soft)
                     yield event if step == 0 else replace(event, step=step)
             finally:
                 # Also when the reader goes away or the task is cancelled: what was sent is paid for.

@@ -112,3 +112,18 @@ def test_server_that_has_answered_is_not_waited_for_in_a_transaction(
     monkeypatch.setattr(remote_models, "TTL_S", 60.0)
     go_on.set()
     wait_for(lambda: ids(cast) == ["compatible/qwen", "extractive"], 60, "the new answer")
+
+
+@pytest.mark.parametrize("own_key", [False, True])
+def test_version_of_the_gemini_api_holds_for_every_key(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, own_key: bool
+) -> None:
+    monkeypatch.setenv("GROUNDWORK_GEMINI_API_VERSION", "v1beta")
+    monkeypatch.setenv("GEMINI_API_KEY", "AIza-operators-key")
+    with tenant_scope(cast.tenant.pk):
+        if own_key:
+            credential_set(
+                tenant=cast.tenant, actor=cast.actor("owner"), provider="google", secret="AIza-own-key-1"
+            )  # fmt: skip
+        adapter: Any = provider_for(cast.tenant, "google/gemini-2.5-pro").adapter
+    assert adapter._client._api_client._http_options.api_version == "v1beta"

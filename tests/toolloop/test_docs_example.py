@@ -47,9 +47,19 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (2, ["grade=4 reason=None 2"]),
-        (3, ["It is 5. 3"]),
         (
-            4,
+            3,
+            [
+                "[{'title': 'Wh'}]",
+                "[{'title': 'Whisk'}]",
+                "[{'title': 'Whisk', 'minutes': 12}, {'title': 'Bake'}]",
+                "[{'title': 'Whisk', 'minutes': 12}, {'title': 'Bake', 'minutes': 30}]",
+                "[Step(title='Whisk', minutes=12), Step(title='Bake', minutes=30)]",
+            ],
+        ),
+        (4, ["It is 5. 3"]),
+        (
+            5,
             [
                 "0 5 ('stock',) sales",
                 "1 5 () sales",
@@ -59,23 +69,23 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (
-            5,
+            6,
             [
                 "71.36",
                 "This power is too large: the most is about 1,200 digits.",
                 '{"date": "2026-02-28", "weekday": "Saturday"}',
             ],
         ),
-        (6, ["convert False {'USD': 2.16}"]),
+        (7, ["convert False {'USD': 2.16}"]),
         (
-            7,
+            8,
             [
                 "You help in a shop. True",
                 "The last message is in German: answer in German, and leave names and quotations as they are.",
             ],
         ),
         (
-            8,
+            9,
             [
                 "plan The plan is noted: 2 steps.",
                 "hts_code 4203.21",
@@ -84,7 +94,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (
-            9,
+            10,
             [
                 "invoke_agent c-1",
                 "chat script-1 c-1",
@@ -105,4 +115,4 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip().splitlines() == lines
-    assert len(TOOLKIT) == 10
+    assert len(TOOLKIT) == 11

@@ -190,10 +190,118 @@ async def test_model_can_repair_when_parameters_could_never_be_made() -> None:
     assert dialogue.end.text == "sorry"
 
 
-async def test_plain_words_are_the_answer_when_a_planner_never_writes_json() -> None:
-    dialogue, _ = await converse([says("Hello there.")] * 3, [], mode="manual")
-    assert dialogue.end.text == "Hello there."
-    assert len(dialogue.provider.requests) == 3
+CALL = '{"calls": [{"tool": "add", "task": "2 and 3"}], "answer": ""}'
+ANSWER = '{"calls": [], "answer": "It is 5."}'
+NO_PLANS = {
+    "prose": "First I will use add on 2 and 3, then I will answer.",
+    "numbered": "1. add(2, 3)\n2. Tell the user.",
+    "prose with braces": "I would call add with {a} and {b}.",
+    "half JSON": '{"calls": [{"tool": "add", "task": "2 an',
+    "half an answer": '{"calls": [], "answer": "It is',
+    "half in a fence": '```json\n{"calls": [{"tool": "add"',
+    "fenced prose": "```\nadd 2 and 3\n```",
+    "a list": '[{"tool": "add", "task": "2 and 3"}]',
+    "a string": '"add 2 and 3"',
+    "another form": '{"tool": "add", "arguments": {"a": 2, "b": 3}}',
+    "no task": '{"calls": [{"tool": "add"}], "answer": ""}',
+    "calls are text": '{"calls": "add 2 and 3", "answer": ""}',
+    "nothing": "",
+    "neither": '{"calls": [], "answer": " "}',
+    "an answer, then calls": f"{ANSWER}\n{CALL}",
+    "an answer, then calls in a fence": f"{ANSWER}\n```json\n{CALL}\n```",
+    "two answers": f'{ANSWER}{{"calls": [], "answer": "It is 6."}}',
+    "a plan within the answer": json.dumps({"calls": [], "answer": CALL}),
+    "a plan among words within the answer": json.dumps(
+        {"calls": [], "answer": f"My plan is:\n```json\n{CALL}\n```"}
+    ),
+    "python": "add(a=2, b=3)",
+    "xml": "<tool_call><name>add</name></tool_call>",
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", NO_PLANS.values(), ids=NO_PLANS)
+async def test_what_is_no_plan_is_asked_for_again_and_never_the_answer(
+    text: str, mode: Mode
+) -> None:
+    script = [says(list(text)), says(CALL, expect="This cannot be used"), says(ANSWER)]
+    dialogue, _ = await converse(script, [says('{"a": 2, "b": 3}')], mode=mode)
+    assert (dialogue.end.status, dialogue.end.text) == ("completed", "It is 5.")
+    assert dialogue.end.tools["add"]["calls"] == 1
+    assert shown_in_the_end(dialogue) == "It is 5."
+    assert dialogue.end.usage.requests == 4
+
+
+@pytest.mark.parametrize("text", NO_PLANS.values(), ids=NO_PLANS)
+async def test_what_is_never_a_plan_is_refused_with_its_reason(text: str) -> None:
+    dialogue, executor = await converse([says(text)] * 3, [], mode="manual")
+    end = dialogue.end
+    assert (end.status, end.error_code, end.text) == ("failed", "malformed_response", "")
+    assert "no plan that can be used in 3 attempts" in end.error_message
+    assert not end.retryable
+    assert end.usage.requests == len(dialogue.provider.requests) == 3
+    assert executor.requests == []
+    assert end.tools == {}
+
+
+def shown_in_the_end(dialogue: Dialogue) -> str:
+    """Return the text that a reader of the events has before them after the last one."""
+    steps: dict[int, str] = {}
+    for event in dialogue.events:
+        if isinstance(event, TextDelta):
+            steps[event.step] = steps.get(event.step, "") + event.text
+        elif isinstance(event, StepReset):
+            steps[event.step] = ""
+    return "".join(steps.values())
+
+
+async def test_plans_behind_the_first_that_makes_calls_are_left_out() -> None:
+    dialogue, _ = await converse(
+        [says(f"{CALL}\n{ANSWER}"), says(ANSWER)], [says('{"a": 2, "b": 3}')], mode="manual"
+    )
+    assert dialogue.end.text == "It is 5."
+    assert dialogue.end.tools["add"]["calls"] == 1
+    assert len(dialogue.provider.requests) == 2
+
+
+@pytest.mark.parametrize("text", [f"{ANSWER}{ANSWER}", f"{ANSWER} Done.", ANSWER[:-1] + "]"])
+async def test_answer_is_taken_when_nothing_else_could_be_meant(text: str) -> None:
+    dialogue, _ = await converse([says(text)], [], mode="manual")
+    assert dialogue.end.text == "It is 5."
+
+
+LATE_PLANS = {
+    "bare": CALL,
+    "fenced": f"```json\n{CALL}\n```",
+    "among words": f"Let me see. {CALL}",
+}
+
+
+@pytest.mark.parametrize("text", LATE_PLANS.values(), ids=LATE_PLANS)
+async def test_plan_in_place_of_the_last_answer_is_asked_for_again(text: str) -> None:
+    dialogue, _ = await converse(
+        [plan(("ping", "go")), says(list(text)), says("All I know is pong.", expect="in words")],
+        [],
+        limits=Limits(max_steps=1),
+    )
+    assert dialogue.end.text == shown_in_the_end(dialogue) == "All I know is pong."
+    assert dialogue.end.usage.requests == 3
+
+
+async def test_last_answer_in_the_form_of_a_plan_is_unwrapped() -> None:
+    dialogue, _ = await converse(
+        [plan(("ping", "go")), plan(answer="pong")], [], limits=Limits(max_steps=1)
+    )
+    assert dialogue.end.text == shown_in_the_end(dialogue) == "pong"
+
+
+async def test_run_fails_when_the_last_answer_is_always_a_plan() -> None:
+    dialogue, _ = await converse(
+        [plan(("ping", "go")), *[says(CALL)] * 3], [], limits=Limits(max_steps=1)
+    )
+    assert (dialogue.end.status, dialogue.end.text) == ("failed", "")
+    assert dialogue.end.error_code == "malformed_response"
+    assert dialogue.end.usage.requests == 4
 
 
 async def test_unusable_plan_is_a_failure_and_its_tokens_are_counted() -> None:

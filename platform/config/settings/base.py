@@ -13,6 +13,7 @@ from config.secrets import kept_secret
 ROOT = Path(__file__).resolve().parents[3]
 env.load_file(ROOT / ".env")
 env.refuse_unknown()
+env.refuse_invalid()
 
 DATA_DIR: Path = env.get("GROUNDWORK_DATA_DIR")
 if not DATA_DIR.is_absolute():
@@ -279,6 +280,8 @@ Q_CLUSTER = {
 if BROKER == "redis":
     Q_CLUSTER.pop("orm")
     Q_CLUSTER["redis"] = env.get("GROUNDWORK_REDIS_URL")
+    if not Q_CLUSTER["redis"]:
+        raise env.SettingsError("GROUNDWORK_BROKER=redis needs GROUNDWORK_REDIS_URL.")
 
 # Models
 EMBEDDER: str = env.get("GROUNDWORK_EMBEDDER")

@@ -106,7 +106,7 @@ def to_langchain(
         content = output_cut(result.content, max_output_chars)
         if result.is_error:
             raise tools.ToolException(content)
-        return _with_parts(content, result.parts), result.payload
+        return with_parts(content, result.parts), result.payload
 
     async def _run(call: ToolCall, toolset: Toolset, told: ToolContext) -> ToolResult:
         prepared = call_prepare(call, toolset)
@@ -174,7 +174,7 @@ async def call_run_langchain(
         if isinstance(again, ToolResult):
             return again.content, again
         result = await call_run(again, context, timeout_s=timeout_s, run_blocking=run_blocking)
-        return _with_parts(result.content, result.parts), result
+        return with_parts(result.content, result.parts), result
 
     call = prepared.call
     sent = {"name": call.name, "args": dict(call.arguments or {}), "id": call.id, "type": "tool_call"}  # fmt: skip
@@ -199,7 +199,7 @@ async def _never(**arguments: Any) -> tuple[Any, Any]:
     raise ConfigurationError("this tool was made to be shown, not called")
 
 
-def _with_parts(text: str, parts: Sequence[Media]) -> Any:
+def with_parts(text: str, parts: Sequence[Media]) -> Any:
     """Return a message's content: the text, or with images and files LangChain's standard blocks."""
     if not parts:
         return text

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from toolloop.client import Client
 from toolloop.client_options import RunOptions
@@ -17,22 +16,28 @@ from toolloop.deferred import Decision
 from toolloop.errors import ConfigurationError, ToolloopError
 from toolloop.events import (
     Event,
-    RunFinished,
     StepReset,
     TextDelta,
     ToolFinished,
     ToolRunning,
-    TurnFinished,
 )
+from toolloop.interop.chat_model import LangChainProvider, provider_of
 from toolloop.interop.memory import BufferMemory, Memory
 from toolloop.interop.portal import iterate_in_portal, run_in_portal
+from toolloop.interop.steps import AgentExchange, AgentStep
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, UserMessage
 from toolloop.planner_executor import Mode, PlannerExecutor
 from toolloop.providers.base import Provider
+from toolloop.providers.profiles import Profile
 from toolloop.tools.tool import Tool, tool
 from toolloop.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+__all__ = ["REACT_SYSTEM", "AgentError", "AgentStep", "ReActAgent"]
 
 REACT_SYSTEM = (
     "Answer the question as well as you can. Before each tool call, say in one sentence what you want to find out and "
@@ -56,85 +61,6 @@ class AgentError(ToolloopError):
         self.error_code, self.retryable = error_code, retryable
 
 
-@dataclass(frozen=True, slots=True)
-class AgentStep:
-    """One action and what came of it.
-
-    Attributes:
-        thought: what the model said before it acted, "" for nothing.
-        action: name of the tool.
-        input: arguments; None when the model wrote none that can be read.
-        observation: what the model reads; None while the call runs.
-        is_error: the call failed.
-        payload: the application's part of the result.
-        call_id: of the call.
-    """
-
-    thought: str
-    action: str
-    input: dict[str, Any] | None
-    observation: str | None = None
-    is_error: bool = False
-    payload: Any = None
-    call_id: str = ""
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """What happened since the question, in the order a history needs."""
-
-    messages: list[Message]
-    steps: list[AgentStep] = field(default_factory=list)
-    end: RunFinished | None = None
-    _results: dict[str, ToolResult] = field(default_factory=dict)
-
-    @property
-    def turns(self) -> int:
-        return sum(isinstance(message, Turn) for message in self.messages)
-
-    @property
-    def usage(self) -> Usage:
-        turns = (message for message in self.messages if isinstance(message, Turn))
-        return sum((turn.usage for turn in turns), Usage())
-
-    def take(self, event: Event) -> None:
-        if isinstance(event, TurnFinished):
-            self._close_turn()
-            self.messages.append(event.turn)
-        elif isinstance(event, ToolFinished):
-            self._results[event.call.id] = event.result
-            self.steps.append(self.step(event.call, event.result))
-        elif isinstance(event, RunFinished):
-            self._close_turn()
-            self.end = event
-
-    def _close_turn(self) -> None:
-        """Put the results of the last turn into call order."""
-        turn = self._last_turn()
-        calls = turn.tool_calls if turn is not None else ()
-        self.messages += [self._results[c.id] for c in calls if c.id in self._results]
-        self._results.clear()
-
-    def _last_turn(self) -> Turn | None:
-        turns = (m for m in reversed(self.messages) if isinstance(m, Turn))
-        return next(turns, None)
-
-    def step(self, call: ToolCall, result: ToolResult | None = None) -> AgentStep:
-        turn = self._last_turn()
-        thought = (turn.text or turn.reasoning).strip() if turn is not None else ""
-        if result is None:
-            return AgentStep(thought, call.name, call.arguments, call_id=call.id)
-        return AgentStep(
-            thought,
-            call.name,
-            call.arguments,
-            result.content,
-            result.is_error,
-            result.payload,
-            call.id,
-        )
-
-
 class ReActAgent:
     """Answers questions with tools, and remembers.
 
@@ -142,8 +68,8 @@ class ReActAgent:
     them or their async forms, not both with one provider.
 
     Args:
-        provider: where turns come from, and ``aclose`` closes it; or a ``Client``, which knows its model, its tools and
-            the rest, and stays open.
+        provider: where turns come from, and ``aclose`` closes it; a LangChain chat model, which knows its own name and
+            stays open; or a ``Client``, which knows its model, its tools and the rest, and stays open.
         model: bare model name of a provider.
         tools: ours, LangChain's, or plain functions with type hints and a docstring; or a toolset.
         memory: of earlier exchanges; a new ``BufferMemory`` when None.
@@ -154,12 +80,13 @@ class ReActAgent:
         options: settings that only some models know.
 
     Raises:
-        ConfigurationError: a provider without a model, or a client together with what is the client's.
+        ConfigurationError: a provider without a model, a client together with what is the client's, a chat model that
+            cannot call tools (without ``planner``), or anything else, a chain or a model's name say.
     """
 
     def __init__(
         self,
-        provider: Provider | Client,
+        provider: Provider | Client | BaseChatModel,
         model: str = "",
         tools: Iterable[Any] = (),
         *,
@@ -170,22 +97,35 @@ class ReActAgent:
         context: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        if isinstance(provider, Client):
-            if model or planner or tools != ():
-                raise ConfigurationError(
-                    "model, tools and planner are the client's: leave them out"
-                )
-        elif not model:
-            raise ConfigurationError("say which model the provider shall ask")
-        elif planner:
-            provider = PlannerExecutor(provider, mode=planner)
+        if isinstance(provider, Client) and (model or planner or tools != ()):
+            raise ConfigurationError("model, tools and planner are the client's: leave them out")
+        self._toolset = tools if isinstance(tools, Toolset) else Toolset(map(_tool, tools))
+        self._profile: Profile | None = None
+        if not isinstance(provider, Client):
+            chat_model = provider_of(provider)
+            if chat_model is not None:
+                provider, model = self._of_chat_model(chat_model, model, planner)
+            provider = _checked(provider, model)
+            if planner:
+                provider = PlannerExecutor(provider, mode=planner)
         self._provider: Provider | Client = provider
         self._model, self._system = model, system
-        self._toolset = tools if isinstance(tools, Toolset) else Toolset(map(_tool, tools))
         self.memory: Memory = BufferMemory() if memory is None else memory
         self._limits, self._context, self._options = limits, context, options
-        self._parked: _Exchange | None = None
+        self._parked: AgentExchange | None = None
         self._is_running = False
+
+    def _of_chat_model(
+        self, provider: LangChainProvider, model: str, planner: Mode | None
+    ) -> tuple[Provider, str]:
+        if model:
+            raise ConfigurationError("the chat model knows its own name: leave model out")
+        if len(self._toolset) and not provider.calls_tools and not planner:
+            raise ConfigurationError(
+                f"{provider.model} cannot call tools in LangChain: say planner='manual', or give another chat model"
+            )
+        self._profile = provider.profile
+        return provider, provider.model
 
     async def __aenter__(self) -> Self:
         return self
@@ -277,16 +217,16 @@ class ReActAgent:
         """Answer a question from plain code and tell what happens; see ``astream``."""
         return iterate_in_portal(self.astream(question, text=text))
 
-    def _begun(self, question: str | Mapping[str, Any]) -> _Exchange:
+    def _begun(self, question: str | Mapping[str, Any]) -> AgentExchange:
         if self._parked is not None:
             raise ConfigurationError("the last question waits for decisions: call resume first")
         text = question if isinstance(question, str) else question.get("input")
         if not isinstance(text, str):
             raise ConfigurationError("a question is a string, or a mapping with one under 'input'")
-        return _Exchange([UserMessage(text)])
+        return AgentExchange([UserMessage(text)])
 
     async def _chunks(
-        self, exchange: _Exchange, decisions: Mapping[str, Decision], *, text: bool
+        self, exchange: AgentExchange, decisions: Mapping[str, Decision], *, text: bool
     ) -> AsyncGenerator[dict[str, Any], None]:
         if self._is_running:
             raise ConfigurationError(
@@ -306,7 +246,7 @@ class ReActAgent:
         self._ended(exchange)
 
     def _events(
-        self, exchange: _Exchange, decisions: Mapping[str, Decision]
+        self, exchange: AgentExchange, decisions: Mapping[str, Decision]
     ) -> AsyncGenerator[Event, None]:
         history = [*self.memory.load(), *exchange.messages]
         if isinstance(self._provider, Client):
@@ -320,6 +260,7 @@ class ReActAgent:
             limits=self._limits or Limits(),
             context=self._context,
             options=self._options,
+            profile=self._profile,
             first_step=exchange.turns,
             usage=exchange.usage,
             decisions=decisions,
@@ -341,7 +282,7 @@ class ReActAgent:
             async for event in stream:
                 yield event
 
-    def _ended(self, exchange: _Exchange) -> None:
+    def _ended(self, exchange: AgentExchange) -> None:
         end = exchange.end
         if end is None:
             raise AgentError("The run ended without an end.", "internal", retryable=True)
@@ -358,7 +299,25 @@ class ReActAgent:
         self.memory.save(exchange.messages)
 
 
-def _chunk(exchange: _Exchange, event: Event, *, text: bool) -> dict[str, Any]:
+def _checked(given: Any, model: str) -> Provider:
+    """Return what was given if turns can come from it.
+
+    Raises:
+        ConfigurationError: it is no provider, or no model is named.
+    """
+    parts = (getattr(given, "stream", None), getattr(given, "aclose", None))
+    if isinstance(given, type) or not all(map(callable, parts)) or not hasattr(given, "name"):
+        shown = repr(given) if isinstance(given, str) else type(given).__name__
+        raise ConfigurationError(
+            f"{shown} is no provider: give one of make_provider(), a Client, or a LangChain chat model"
+        )
+    if not model:
+        raise ConfigurationError("say which model the provider shall ask")
+    made: Provider = given
+    return made
+
+
+def _chunk(exchange: AgentExchange, event: Event, *, text: bool) -> dict[str, Any]:
     if isinstance(event, ToolRunning):
         return {"actions": [exchange.step(event.call)]}
     if isinstance(event, ToolFinished):
@@ -370,7 +329,7 @@ def _chunk(exchange: _Exchange, event: Event, *, text: bool) -> dict[str, Any]:
     return {}
 
 
-def _answer(exchange: _Exchange) -> dict[str, Any]:
+def _answer(exchange: AgentExchange) -> dict[str, Any]:
     end, question = exchange.end, exchange.messages[0]
     if end is None or not isinstance(question, UserMessage):
         raise AgentError("The run ended without an end.", "internal", retryable=True)

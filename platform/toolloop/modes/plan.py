@@ -16,6 +16,7 @@ from toolloop.tools.tool import Tool, ToolOutput
 from toolloop.tools.validation import problems_find
 
 PLAN_TOOL = "plan"
+PLAN_KEYS = ("schema_version", "reasoning", "steps")
 SCHEMA_VERSION = "1.0"
 _DESCRIPTION = (
     "Write down how you will answer the question: the steps, each one an action with one of your other tools. An empty list "
@@ -134,6 +135,24 @@ def plan_in(text: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return None if problems_find(value, schema) else value
+
+
+def no_answer(value: Mapping[str, Any]) -> str | None:
+    """Return "" for a plan, in which there never is an answer, and None for any other object."""
+    steps = value.get("steps")
+    if not isinstance(steps, list) or not set(value) <= set(PLAN_KEYS):
+        return None
+    return "" if all(isinstance(step, dict) and "action" in step for step in steps) else None
+
+
+def plan_problem(arguments: Mapping[str, Any], tools: Sequence[ToolSpec]) -> str:
+    """Return what is wrong with the actions of a plan that has its form, "" for nothing."""
+    names = [spec.name for spec in tools if not spec.deferred]
+    unknown = {step.action for step in plan_read(arguments).steps} - {spec.name for spec in tools}
+    if not unknown:
+        return ""
+    there = f"the tools are {', '.join(names)}" if names else "there are none: plan no steps"
+    return f"no tool is called {', '.join(sorted(unknown))}; {there}"
 
 
 def plan_by_rule(question: str, query: str, search: ToolSpec | None) -> Plan:

@@ -21,20 +21,25 @@ from toolloop.modes.asking import (
     thinking,
 )
 from toolloop.modes.plan import (
+    PLAN_KEYS,
     PLAN_TOOL,
     Plan,
     act_text,
     answer_text,
     ask_text,
+    no_answer,
     plan_by_rule,
     plan_in,
+    plan_problem,
     plan_read,
     unreadable,
 )
 from toolloop.output import Output
+from toolloop.plan_guard import words_only
 from toolloop.providers._common import exchanges, new_call_id
 from toolloop.providers.base import ModelRequest, Provider, ToolSpec
 from toolloop.providers.extractive import SEARCH_TOOL, search_query
+from toolloop.tools.validation import problems_find
 
 _ATTEMPTS = 2  # At a plan that can be used; then one is made by rule.
 _WHY_CHARS = 500
@@ -129,7 +134,9 @@ class PlannedProvider:
         if note:
             request = noted(request, answer_text())
         asked = answer_request(request, self._output, profile_of(request, self._inner))
-        return cast(AsyncGenerator[ProviderEvent, None], self._inner.stream(asked))
+        if self._output is not None and "steps" in self._output.schema.get("properties", {}):
+            return cast(AsyncGenerator[ProviderEvent, None], self._inner.stream(asked))
+        return words_only(self._inner, asked, keys=PLAN_KEYS, answer_in=no_answer)
 
     async def _plan(
         self, request: ModelRequest, spec: ToolSpec, at: _Progress
@@ -158,7 +165,7 @@ class PlannedProvider:
                         for delta in call_events(made[0]):
                             yield delta
                     turn = _with_calls(turn, made)
-                yield TurnFinished(turn)
+                yield TurnFinished(_refused(turn, spec, others))
 
     def _plan_by_rule(
         self, request: ModelRequest, stood: Standing
@@ -242,6 +249,17 @@ def _shortened(text: str) -> str:
 def _is_over(turn: Turn) -> bool:
     """Tell whether a turn ends the run, or is asked again by the loop, whatever was wanted of it."""
     return turn.stop in ("refusal", "filter", "context", "error", "pause")
+
+
+def _refused(turn: Turn, spec: ToolSpec, others: Sequence[ToolSpec]) -> Turn:
+    """Return the turn with a plan of steps that no tool can do marked, so that the loop refuses it in words."""
+    made = turn.tool_calls
+    if not made or made[0].arguments is None or problems_find(made[0].arguments, spec.parameters):
+        return turn  # The loop says what is wrong with its form.
+    problem = plan_problem(made[0].arguments, others)
+    return (
+        _with_calls(turn, (replace(made[0], arguments=None, problem=problem),)) if problem else turn
+    )
 
 
 def _with_calls(turn: Turn, calls: tuple[ToolCall, ...]) -> Turn:

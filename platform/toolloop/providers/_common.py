@@ -45,6 +45,8 @@ _STRICT_KEYWORDS: Final = frozenset(
         "$defs",
     }
 )
+# Strict modes refuse a schema that takes anything.
+_SAYS_WHAT: Final = frozenset({"type", "enum", "const", "anyOf", "$ref"})
 
 
 def import_sdk(module: str, package: str) -> ModuleType:
@@ -148,7 +150,7 @@ def make_call(call_id: str, name: str, raw: str) -> ToolCall:
 
 def is_strict_schema(schema: Mapping[str, Any]) -> bool:
     """Tell whether a schema meets the strict modes: closed objects, every property required, known keywords only."""
-    if not set(schema) <= _STRICT_KEYWORDS:
+    if not set(schema) <= _STRICT_KEYWORDS or not _SAYS_WHAT & set(schema):
         return False
     if "object" in _as_list(schema.get("type")) or "properties" in schema:
         properties = schema.get("properties", {})

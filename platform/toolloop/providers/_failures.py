@@ -70,6 +70,7 @@ _CONTEXT_MESSAGE: Final = re.compile(
     r"(?i)context (?:length|window|size)|maximum context|prompt is too long|"
     r"input token count.{0,40}exceeds|exceeds? the (?:maximum|model'?s?).{0,30}tokens|too many tokens"
 )
+_STAINLESS: Final = frozenset(("openai", "anthropic"))
 _QUOTA_MESSAGE: Final = re.compile(r"(?i)credit balance|insufficient (?:quota|credit|balance)")
 _KEY_MESSAGE: Final = re.compile(r"(?i)api key not valid|incorrect api key|invalid api key")
 
@@ -173,9 +174,9 @@ def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:
     """Return the normalised error for an exception of an SDK or of httpx2, None for any other."""
     import httpx2
 
-    module = type(exc).__module__.partition(".")[0]
-    if module in {"openai", "anthropic"}:
-        return _from_stainless(exc, provider, key)
+    name = next((k.__name__ for k in type(exc).__mro__ if _package(k) in _STAINLESS), "")
+    if name:
+        return _from_stainless(exc, name, provider, key)
     if type(exc).__module__.startswith("google.genai"):
         return _from_google(exc, provider, key)
     if isinstance(exc, httpx2.TimeoutException):
@@ -228,9 +229,18 @@ def _kind_of_status(status: int) -> type[ProviderError]:
     return BadRequest
 
 
-def _from_stainless(exc: Exception, provider: str, key: str) -> ProviderError:
-    """Translate an error of the openai or anthropic package: both are generated with the same classes."""
-    name = type(exc).__name__
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+def _from_stainless(exc: Exception, name: str, provider: str, key: str) -> ProviderError:
+    """Translate an error of the openai or anthropic package: both are generated with the same classes.
+
+    Args:
+        exc: it, or one of a class that LangChain derives from it.
+        name: of the package's own class.
+        provider, key: see ``translate``.
+    """
     if name == "APITimeoutError":
         return _too_late(exc.__cause__ or exc, provider)
     if name == "APIConnectionError":

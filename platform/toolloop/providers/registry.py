@@ -144,8 +144,7 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
             "api_key": read("GOOGLE_API_KEY", "GEMINI_API_KEY"),
             "base_url": url("GOOGLE_GEMINI_BASE_URL"),
         }
-        if version := read("GROUNDWORK_GEMINI_API_VERSION"):
-            settings["api_version"] = version
+        settings |= shared_settings(name, env)
     elif name == "xai":
         settings = {"api_key": read("XAI_API_KEY"), "base_url": None}
     else:
@@ -153,6 +152,12 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
             f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}."
         )
     return settings if settings["api_key"] else None
+
+
+def shared_settings(name: str, env: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of ``make_provider`` that an environment states for every account of a provider."""
+    version = env.get("GROUNDWORK_GEMINI_API_VERSION", "").strip() if name == "google" else ""
+    return {"api_version": version} if version else {}
 
 
 def configured_models(

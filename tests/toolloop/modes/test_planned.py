@@ -22,6 +22,7 @@ from toolloop.events import (
     LimitReached,
     ReasoningDelta,
     RunFinished,
+    StepReset,
     TextDelta,
     ToolFinished,
     TurnFinished,
@@ -116,14 +117,47 @@ async def test_model_may_plan_anew_in_place_of_a_step() -> None:
     assert dialogue.end.text == "14 percent."
 
 
+async def test_plan_with_a_tool_that_is_not_there_is_asked_for_again() -> None:
+    dialogue = await drive(
+        [
+            calls(plan({**SEARCH, "action": "google"})),
+            calls(
+                plan(), expect="no tool is called google; the tools are search_documents, check_"
+            ),
+            says("14 percent."),
+        ],
+        PlannedProvider,
+        *TOOLS,
+    )
+    assert made(dialogue) == ["plan", "plan"]
+    assert dialogue.end.text == "14 percent."
+
+
+@pytest.mark.parametrize("words", ["", "Here is my plan: "])
+async def test_plan_in_place_of_the_answer_is_never_the_answer(words: str) -> None:
+    again = words + json.dumps({"reasoning": "More.", "steps": [CHECK]})
+    dialogue = await drive(
+        [calls(plan()), says(list(again)), says("14 percent.", expect="This is a plan")],
+        PlannedProvider,
+        *TOOLS,
+    )
+    assert dialogue.end.text == "14 percent."
+    assert dialogue.end.usage.requests == 3
+    assert [e.text for e in dialogue.of(TextDelta)][-1] == "14 percent."
+    assert bool(dialogue.of(StepReset)) is bool(words)
+    refused = await drive([calls(plan()), *[says(again)] * 3], PlannedProvider, *TOOLS)
+    assert (refused.end.status, refused.end.text) == ("failed", "")
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
         (says("I would search."), says("Really.")),
         (calls(call(PLAN_TOOL, steps="none")), calls(ScriptedCall(PLAN_TOOL, raw="{"))),
         (calls(plan(SEARCH), stop="length"), calls(plan(*[SEARCH] * 9))),
+        (calls(plan({**SEARCH, "action": "google"})), says(json.dumps({"steps": [{}]}))),
     ],
-    ids=["words", "bad-arguments", "cut-and-too-long"],
+    ids=["words", "bad-arguments", "cut-and-too-long", "unknown-tool"],
 )
 async def test_plan_is_made_by_rule_when_the_model_gives_none(first: Any, second: Any) -> None:
     dialogue = await drive(
