@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -16,8 +17,12 @@ from apps.collections.packing import int4, int8, jsonb, row_start, text
 _EMPTY_LIST, _EMPTY_OBJECT = jsonb("[]"), jsonb("{}")
 
 
-def pages_write(row: Document, extracted: ExtractedDocument) -> None:
-    """Insert the pages of a document that has none."""
+def pages_write(row: Document, extracted: ExtractedDocument, part: slice = slice(None)) -> None:
+    """Insert pages that a document does not have yet.
+
+    Args:
+        part: which of them.
+    """
 
     def layout(page: PageText) -> Jsonb:
         wire = page_to_json(page)
@@ -49,7 +54,7 @@ def pages_write(row: Document, extracted: ExtractedDocument) -> None:
                 page.height,
                 layout(page),
             )
-            for page, start in zip(extracted.pages, extracted.page_starts, strict=True)
+            for page, start in zip(extracted.pages[part], extracted.page_starts[part], strict=True)
         ),
     )
 
@@ -78,8 +83,8 @@ def extracted_load(document: Document) -> ExtractedDocument:
     )
 
 
-def chunks_write(row: Document, drafts: list[ChunkDraft]) -> None:
-    """Insert the chunks of a document that has none."""
+def chunks_write(row: Document, drafts: Sequence[ChunkDraft]) -> None:
+    """Insert chunks that a document does not have yet."""
     fixed = row_start(15) + int8(row.tenant_id) + int8(row.collection_id) + int8(row.pk)
     jsons = _Jsons()
     packed_copy(

@@ -1,0 +1,201 @@
+"""Whose turn it is in the cpu lane: the workspace that had least lately, and of its jobs the one that is soon done.
+
+A slot works on a job for a slice. Then the job goes on, unless another comes first by this rule:
+
+1. the workspace with the fewest recent seconds in slots. They halve each ``HALF_LIFE_S``, so that nobody pays for what
+   they had long ago, and slices that run now count;
+2. of its jobs the one due first: when it was made, plus the time that its bytes will take. So a small file overtakes
+   the large one of the same upload, and a stream of small files cannot hold up a large one for ever.
+
+One more slot takes small jobs only, each for its first slice (see ``jobs.slots``). So a step of a large job that cannot
+be cut, a reader process or the building of an index, keeps no small file waiting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from jobs.models import Job
+from tenancy.scope import platform_scope
+
+SLICE_S = 2.0
+LONGEST_SLICE_S = 60.0
+"""A job that nobody else wants to interrupt is put back after so long, because an entry of the queue has a time limit."""
+SMALL_BYTES = 256 * 1024
+HALF_LIFE_S = 60.0
+BYTES_A_SECOND = 20_000.0
+"""What a slot gets through with the local embedder, until finished jobs tell better."""
+UNKNOWN_BYTES = 1_000_000
+_LOOK_EVERY_S = 0.5
+_FORGOTTEN_S = 10 * HALF_LIFE_S
+
+_DUE = f"created_at + make_interval(secs => coalesce(weight, {UNKNOWN_BYTES}) / {BYTES_A_SECOND})"
+_SMALL = f"weight <= {SMALL_BYTES} AND worked_s < {SLICE_S}"
+_RECENT = f"""
+    recent_s * power(0.5, extract(epoch FROM clock_timestamp() - coalesce(turn_at, clock_timestamp())) / {HALF_LIFE_S})
+"""
+_NEXT = f"""
+WITH waiting AS MATERIALIZED (
+    SELECT id, tenant_id, {_DUE} AS due FROM jobs_job
+    WHERE lane = 'cpu' AND ((status = 'queued' AND run_after <= clock_timestamp()) OR id = %(own)s)
+    AND (NOT %(small)s OR id = %(own)s OR ({_SMALL}))),
+had AS (
+    SELECT tenant_id, sum({_RECENT} + CASE WHEN status = 'running'
+        THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END) AS seconds
+    FROM jobs_job WHERE lane = 'cpu' AND tenant_id IN (SELECT tenant_id FROM waiting)
+    AND (status = 'running' OR turn_at > clock_timestamp() - make_interval(secs => {_FORGOTTEN_S}))
+    GROUP BY tenant_id)
+SELECT waiting.id, waiting.tenant_id FROM waiting LEFT JOIN had USING (tenant_id)
+ORDER BY coalesce(had.seconds, 0), due, id LIMIT 1
+"""  # noqa: S608 - constants of this module
+_WORKED = f"""
+UPDATE jobs_job SET worked_s = worked_s + %(seconds)s, recent_s = {_RECENT} + %(seconds)s,
+    turn_at = clock_timestamp()
+WHERE tenant_id = %(tenant)s AND id = %(job)s
+"""  # noqa: S608 - constants of this module
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The job that comes next."""
+
+    tenant_id: int
+    job_id: int
+
+
+def next_turn(*, is_small: bool = False, own: int | None = None) -> Turn | None:
+    """Return the waiting job of the cpu lane that comes next, None when nothing waits.
+
+    Args:
+        is_small: only of the jobs that the slot for small ones takes.
+        own: a running job that is judged beside those that wait, as if its slice were over.
+    """
+    with platform_scope(), connection.cursor() as cursor:
+        cursor.execute(_NEXT, {"small": is_small, "own": own})
+        row = cursor.fetchone()
+    return None if row is None else Turn(row[1], row[0])
+
+
+def is_small(job: Job) -> bool:
+    """Tell whether the slot for small jobs takes it: few bytes, and no slice used up yet."""
+    return job.weight is not None and job.weight <= SMALL_BYTES and job.worked_s < SLICE_S
+
+
+def work_count(job: Job, seconds: float) -> None:
+    """Add a slice to what a job, and so its workspace, has had; in the tenant's scope."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WORKED, {"seconds": seconds, "tenant": job.tenant_id, "job": job.pk})
+
+
+def slice_of(job: Job, *, is_small: bool = False) -> Callable[[], bool]:
+    """Start a slice now, and return what tells whether it is over and another job comes next.
+
+    Args:
+        is_small: it is in the slot for small jobs, where only small ones wait.
+    """
+    began = looked = time.monotonic()
+
+    def is_over() -> bool:
+        nonlocal looked
+        now = time.monotonic()
+        if now - began < SLICE_S or now - looked < _LOOK_EVERY_S:
+            return False
+        looked = now
+        if now - began >= LONGEST_SLICE_S:
+            return True
+        if is_small:  # its first slice is over: any other small job has none yet
+            return next_turn(is_small=True) is not None
+        following = next_turn(own=job.pk)
+        return following is not None and following.job_id != job.pk
+
+    return is_over
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A job of one workspace in the cpu lane, and how long it will still take.
+
+    Attributes:
+        left_s: seconds of work, by estimate.
+        is_small: the slot for small jobs takes it.
+    """
+
+    job_id: int
+    left_s: float
+    is_small: bool
+    is_running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What stands before a job that waits.
+
+    Attributes:
+        before: jobs of the same workspace that come first or run now.
+        seconds: until it starts, by estimate.
+    """
+
+    before: tuple[int, ...]
+    seconds: float
+
+
+def waits(own: Sequence[Place], others: Sequence[tuple[float, float]]) -> dict[int, Wait]:
+    """Say for each job of a workspace that waits what stands before it.
+
+    Args:
+        own: the workspace's jobs in the order in which they come, those that run first.
+        others: for each other workspace that has work, the seconds of its small jobs and of all its jobs.
+
+    Returns:
+        By job. Another workspace gets a turn for each one of ours, so it holds us up by at most what we have before us
+        and one slice.
+    """
+    result: dict[int, Wait] = {}
+    ahead: list[Place] = []
+    for place in own:
+        if not place.is_running:
+            first = [one for one in ahead if one.is_small or not place.is_small]
+            mine = sum(one.left_s for one in first)
+            theirs = (small if place.is_small else every for small, every in others)
+            held_up = sum(min(seconds, mine + SLICE_S) for seconds in theirs)
+            result[place.job_id] = Wait(tuple(one.job_id for one in first), mine + held_up)
+        ahead.append(place)
+    return result
+
+
+_ACTIVE = f"""
+SELECT id, status = 'running',
+    greatest(0.5, coalesce(weight, {UNKNOWN_BYTES}) / %(speed)s - worked_s - CASE WHEN status = 'running'
+        THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END),
+    coalesce({_SMALL}, false), tenant_id
+FROM jobs_job WHERE lane = 'cpu' AND status IN ('queued', 'running')
+ORDER BY status = 'running' DESC, {_DUE}, id LIMIT 20000
+"""  # noqa: S608 - constants of this module
+_SPEED = f"""
+SELECT sum(weight) / nullif(sum(worked_s), 0) FROM jobs_job
+WHERE lane = 'cpu' AND status = 'succeeded' AND weight > {SMALL_BYTES}
+AND created_at > clock_timestamp() - interval '6 hours'
+"""  # noqa: S608 - constants of this module
+
+
+def tenant_waits(tenant_id: int) -> dict[int, Wait]:
+    """Return what stands before each waiting job of a workspace, by job.
+
+    Of other workspaces only the sums of their seconds are read.
+    """
+    with platform_scope(), connection.cursor() as cursor:
+        cursor.execute(_SPEED)
+        speed = float(cursor.fetchone()[0] or BYTES_A_SECOND)
+        cursor.execute(_ACTIVE, {"speed": speed})
+        rows = cursor.fetchall()
+    own = [Place(row[0], float(row[2]), row[3], row[1]) for row in rows if row[4] == tenant_id]
+    sums: dict[int, tuple[float, float]] = {}
+    for _, _, left, small, tenant in rows:
+        if tenant != tenant_id:
+            few, every = sums.get(tenant, (0.0, 0.0))
+            sums[tenant] = (few + float(left) * bool(small), every + float(left))
+    return waits(own, list(sums.values()))
