@@ -23,34 +23,28 @@ from apps.collections.embedding import embedder_for
 from apps.collections.embedding_bill import EmbeddingBill
 from apps.collections.indexes import indexes_consider
 from apps.collections.ingestion.chunking import chunk_document
-from apps.collections.ingestion.document_types import (
-    document_sample,
-    document_type_infer,
-    document_type_rules_parse,
-)
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.identifiers import fidelity_measure
 from apps.collections.ingestion.sources.prepared import prepared_drafts, prepared_extracted
 from apps.collections.ingestion.types import ExtractedDocument, ReaderLimits
 from apps.collections.ledger import Ledger, ledger_count
 from apps.collections.models import (
-    TYPE_BY_HAND,
     Chunk,
-    ChunkTerms,
     Collection,
     Document,
     DocumentStatus,
-    DocumentTypeRules,
     Embedding,
     EmbeddingSpace,
     Page,
     Stage,
 )
+from apps.collections.pipeline_lexical import rows_index
 from apps.collections.pipeline_live import code_follow, prune_later, version_go_live
 from apps.collections.pipeline_rows import (
     chunk_indexed_text,
     chunks_write,
     extracted_load,
+    page_parts,
     pages_write,
 )
 from apps.collections.pipeline_stage import (
@@ -61,6 +55,7 @@ from apps.collections.pipeline_stage import (
     stage_time,
     stage_writing,
 )
+from apps.collections.pipeline_types import type_infer
 from apps.collections.postings import postings_note_late
 from apps.collections.prepared import (
     came_vectors,
@@ -83,12 +78,10 @@ from webhooks.models import Event
 from webhooks.services import webhook_emit
 
 # What is done between two commits takes a second or less, so that a slice ends in time and a killed worker loses little.
-PAGE_CHARS = 4_000_000
 CHUNK_BATCH = 4_000
 EMBED_BATCH = 128  # chunks at most; a slow embedder gets as many as it makes in EMBED_S, but not fewer than EMBED_FIRST
 EMBED_FIRST = 16
 EMBED_S = 1.0
-INDEX_BATCH = 500
 _EMBEDDED_AGAIN = "embedded_again"  # in ``Document.metadata`` while it holds
 
 
@@ -101,7 +94,7 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
     """
     document = _begin(ctx, document_id)
     while document.status == DocumentStatus.PROCESSING:
-        ctx.give_way()
+        ctx.check()
         began = time.perf_counter()
         try:
             document = _STAGES[Stage(document.stage)](ctx, document)
@@ -110,6 +103,8 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
                 stage_time(row, began)
                 row.save(update_fields=["timings", "updated_at"])
             raise
+        if document.status == DocumentStatus.PROCESSING:
+            ctx.give_way()
 
 
 def _begin(ctx: IngestContext, document_id: int) -> Document:
@@ -158,7 +153,7 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
             on_progress=Meter(ctx, document),
             on_tick=ctx.check,
         )
-    *first, last = _page_parts(extracted)
+    *first, last = page_parts(extracted)
     with stage_writing(ctx, document) as (row, _):
         Page.objects.filter(document=row).delete()
     for part in first:
@@ -172,34 +167,9 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
         row.metadata = fetched | dict(extracted.metadata)
         row.page_count = len(extracted.pages)
         row.skipped_pages = sum(1 for page in extracted.pages if page.junk)
-        _type_infer(row, extracted)
+        type_infer(row, extracted)
         stage_advance(row, Stage.CHUNK, began)
     return row
-
-
-def _page_parts(extracted: ExtractedDocument) -> list[slice]:
-    """Cut the pages into parts that are written in a moment each: nobody waits long for a row that is locked."""
-    parts, start, chars = [], 0, 0
-    for place, page in enumerate(extracted.pages):
-        if chars and chars + len(page.text) > PAGE_CHARS:
-            parts.append(slice(start, place))
-            start, chars = place, 0
-        chars += len(page.text)
-    return [*parts, slice(start, None)]
-
-
-def _type_infer(row: Document, extracted: ExtractedDocument) -> None:
-    """Give a document its type by the tenant's rules, unless somebody has set one by hand."""
-    rules = DocumentTypeRules.objects.filter(tenant_id=row.tenant_id).first()
-    if row.type_reason == TYPE_BY_HAND or rules is None:
-        return
-    kind, reason = document_type_infer(
-        document_type_rules_parse(rules.rules),
-        row.name,
-        extracted.media_type,
-        document_sample(extracted),
-    )
-    row.document_type, row.type_reason = kind[:60], reason[:255]
 
 
 def reader_limits() -> ReaderLimits:
@@ -231,7 +201,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
         raise DomainError("no_chunks", _why_no_chunks(extracted), status=422)
     ctx.check()
     fidelity = fidelity_measure(extracted.body_text, (draft.indexed_text for draft in drafts))
-    with stage_writing(ctx, document, is_indexing=_has_rows(document)) as (row, locked):
+    with stage_writing(ctx, document, is_indexing=terms.has_rows(document.pk)) as (row, locked):
         terms.document_unindex(collection=locked, document_id=row.pk, is_counted=row.is_live)
         Chunk.objects.filter(document=row).delete()
         row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
@@ -248,11 +218,6 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
         stage_advance(row, Stage.SUMMARISE, began)
     return row
-
-
-def _has_rows(document: Document) -> bool:
-    """Tell whether an earlier attempt has left lexical rows: only they concern the collection's statistics."""
-    return ChunkTerms.objects.filter(chunk__document_id=document.pk).exists()
 
 
 def _why_no_chunks(extracted: ExtractedDocument) -> str:
@@ -368,7 +333,7 @@ def _index(ctx: IngestContext, document: Document) -> Document:
     """Weigh the terms, count them in, reconcile the ledger, and end document and job together."""
     began = time.perf_counter()
     collection = Collection.objects.get(pk=document.collection_id)
-    tokens = _rows_index(ctx, document, collection)
+    tokens = rows_index(ctx, document, collection)
     earlier = terms.rows_found(collection=collection, document_id=document.pk)
     ctx.check()
     with stage_writing(ctx, document, is_indexing=True) as (row, collection):
@@ -396,39 +361,6 @@ def _index(ctx: IngestContext, document: Document) -> Document:
         terms.document_unindex(collection=collection, document_id=row.pk)
         stage_advance(row, Stage.CHUNK, began)
     raise _ledger_mismatch(document, ledger)
-
-
-def _rows_index(
-    ctx: IngestContext, document: Document, collection: Collection
-) -> list[terms.ChunkTokens]:
-    """Write the lexical rows of all chunks but the last batch, uncounted; return the tokens of that one.
-
-    The statistics learn of all at once, in the transaction that opens the document: until then nothing of it weighs.
-    """
-    chunks = Chunk.objects.filter(document=document).order_by("index")
-    meter = Meter(ctx, document)
-    done, known = terms.rows_size(collection=collection, document_id=document.pk)
-    while True:
-        batch = list(chunks.filter(index__gte=done)[:INDEX_BATCH])
-        tokens = [
-            terms.chunk_tokenise(chunk.pk, chunk_indexed_text(chunk), collection.language)
-            for chunk in batch
-        ]
-        meter(done, document.chunk_count)
-        if done + len(batch) >= document.chunk_count or not batch:
-            return tokens
-        with stage_writing(ctx, document, is_indexing=True) as (row, locked):
-            terms.rows_write(
-                collection=locked, document_id=row.pk, chunks=tokens, before=(done, known)
-            )
-            done += len(batch)
-            known += sum(len(one.terms) for one in tokens)
-            row.lexical_count = row.progress_current = done
-            row.progress_total = row.chunk_count
-            row.save(
-                update_fields=["lexical_count", "progress_current", "progress_total", "updated_at"]
-            )
-        ctx.give_way()
 
 
 def _open(row: Document, collection: Collection, began: float) -> None:

@@ -14,6 +14,7 @@ from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, Page
 from apps.collections.models import Chunk, ChunkKind, Document, Page
 from apps.collections.packing import int4, int8, jsonb, row_start, text
 
+PAGE_CHARS = 4_000_000  # in one transaction
 _EMPTY_LIST, _EMPTY_OBJECT = jsonb("[]"), jsonb("{}")
 
 
@@ -57,6 +58,17 @@ def pages_write(row: Document, extracted: ExtractedDocument, part: slice = slice
             for page, start in zip(extracted.pages[part], extracted.page_starts[part], strict=True)
         ),
     )
+
+
+def page_parts(extracted: ExtractedDocument) -> list[slice]:
+    """Cut the pages into parts that are written in a moment each: nobody waits long for a row that is locked."""
+    parts, start, chars = [], 0, 0
+    for place, page in enumerate(extracted.pages):
+        if chars and chars + len(page.text) > PAGE_CHARS:
+            parts.append(slice(start, place))
+            start, chars = place, 0
+        chars += len(page.text)
+    return [*parts, slice(start, None)]
 
 
 def extracted_load(document: Document) -> ExtractedDocument:

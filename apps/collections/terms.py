@@ -137,6 +137,12 @@ def _rows_write(
     return _write(collection, document_id, chunks)
 
 
+def has_rows(document_id: int) -> bool:
+    """Tell whether a document has lexical rows: only they concern the collection's statistics."""
+    rows: QuerySet[ChunkTerms] = ChunkTerms.objects.filter(chunk__document_id=document_id)
+    return rows.exists()
+
+
 def rows_size(*, collection: Collection, document_id: int) -> tuple[int, int]:
     """Return how many lexical rows a document has, and how many terms their texts."""
     found = _rows(collection, document_id).aggregate(chunks=Count("pk"), terms=Sum("length"))

@@ -75,16 +75,18 @@ def _hold(work: Callable[[], None], is_wanted: Callable[[], bool], slot: Process
     try:
         while True:
             work()
-            slot.release()
-            if not is_wanted() or not slot.acquire(block=False):
-                return
+            with _guard:
+                slot.release()
+                if not is_wanted() or not slot.acquire(block=False):
+                    _thread = None
+                    return
     except Exception:  # the next entry starts it again
         log.exception("small_slot_failed")
-    finally:
-        connections.close_all()
         with _guard:
             _thread = None
             slot.release()
+    finally:
+        connections.close_all()
 
 
 def small_join() -> None:

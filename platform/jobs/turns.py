@@ -14,7 +14,7 @@ be cut, a reader process or the building of an index, keeps no small file waitin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db import connection
@@ -33,16 +33,16 @@ UNKNOWN_BYTES = 1_000_000
 _LOOK_EVERY_S = 0.5
 _FORGOTTEN_S = 10 * HALF_LIFE_S
 
-_DUE = f"created_at + make_interval(secs => coalesce(weight, {UNKNOWN_BYTES}) / {BYTES_A_SECOND})"
-_SMALL = f"weight <= {SMALL_BYTES} AND worked_s < {SLICE_S}"
+DUE = f"created_at + make_interval(secs => coalesce(weight, {UNKNOWN_BYTES}) / {BYTES_A_SECOND})"
+SMALL = f"weight <= {SMALL_BYTES} AND worked_s < {SLICE_S}"
 _RECENT = f"""
     recent_s * power(0.5, extract(epoch FROM clock_timestamp() - coalesce(turn_at, clock_timestamp())) / {HALF_LIFE_S})
 """
 _NEXT = f"""
 WITH waiting AS MATERIALIZED (
-    SELECT id, tenant_id, {_DUE} AS due FROM jobs_job
+    SELECT id, tenant_id, {DUE} AS due FROM jobs_job
     WHERE lane = 'cpu' AND ((status = 'queued' AND run_after <= clock_timestamp()) OR id = %(own)s)
-    AND (NOT %(small)s OR id = %(own)s OR ({_SMALL}))),
+    AND (NOT %(small)s OR id = %(own)s OR ({SMALL}))),
 had AS (
     SELECT tenant_id, sum({_RECENT} + CASE WHEN status = 'running'
         THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END) AS seconds
@@ -113,89 +113,3 @@ def slice_of(job: Job, *, is_small: bool = False) -> Callable[[], bool]:
         return following is not None and following.job_id != job.pk
 
     return is_over
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A job of one workspace in the cpu lane, and how long it will still take.
-
-    Attributes:
-        left_s: seconds of work, by estimate.
-        is_small: the slot for small jobs takes it.
-    """
-
-    job_id: int
-    left_s: float
-    is_small: bool
-    is_running: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """What stands before a job that waits.
-
-    Attributes:
-        before: jobs of the same workspace that come first or run now.
-        seconds: until it starts, by estimate.
-    """
-
-    before: tuple[int, ...]
-    seconds: float
-
-
-def waits(own: Sequence[Place], others: Sequence[tuple[float, float]]) -> dict[int, Wait]:
-    """Say for each job of a workspace that waits what stands before it.
-
-    Args:
-        own: the workspace's jobs in the order in which they come, those that run first.
-        others: for each other workspace that has work, the seconds of its small jobs and of all its jobs.
-
-    Returns:
-        By job. Another workspace gets a turn for each one of ours, so it holds us up by at most what we have before us
-        and one slice.
-    """
-    result: dict[int, Wait] = {}
-    ahead: list[Place] = []
-    for place in own:
-        if not place.is_running:
-            first = [one for one in ahead if one.is_small or not place.is_small]
-            mine = sum(one.left_s for one in first)
-            theirs = (small if place.is_small else every for small, every in others)
-            held_up = sum(min(seconds, mine + SLICE_S) for seconds in theirs)
-            result[place.job_id] = Wait(tuple(one.job_id for one in first), mine + held_up)
-        ahead.append(place)
-    return result
-
-
-_ACTIVE = f"""
-SELECT id, status = 'running',
-    greatest(0.5, coalesce(weight, {UNKNOWN_BYTES}) / %(speed)s - worked_s - CASE WHEN status = 'running'
-        THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END),
-    coalesce({_SMALL}, false), tenant_id
-FROM jobs_job WHERE lane = 'cpu' AND status IN ('queued', 'running')
-ORDER BY status = 'running' DESC, {_DUE}, id LIMIT 20000
-"""  # noqa: S608 - constants of this module
-_SPEED = f"""
-SELECT sum(weight) / nullif(sum(worked_s), 0) FROM jobs_job
-WHERE lane = 'cpu' AND status = 'succeeded' AND weight > {SMALL_BYTES}
-AND created_at > clock_timestamp() - interval '6 hours'
-"""  # noqa: S608 - constants of this module
-
-
-def tenant_waits(tenant_id: int) -> dict[int, Wait]:
-    """Return what stands before each waiting job of a workspace, by job.
-
-    Of other workspaces only the sums of their seconds are read.
-    """
-    with platform_scope(), connection.cursor() as cursor:
-        cursor.execute(_SPEED)
-        speed = float(cursor.fetchone()[0] or BYTES_A_SECOND)
-        cursor.execute(_ACTIVE, {"speed": speed})
-        rows = cursor.fetchall()
-    own = [Place(row[0], float(row[2]), row[3], row[1]) for row in rows if row[4] == tenant_id]
-    sums: dict[int, tuple[float, float]] = {}
-    for _, _, left, small, tenant in rows:
-        if tenant != tenant_id:
-            few, every = sums.get(tenant, (0.0, 0.0))
-            sums[tenant] = (few + float(left) * bool(small), every + float(left))
-    return waits(own, list(sums.values()))
