@@ -135,6 +135,7 @@ class Site:
         self.stack = stack
         self.casts = {"same": make_cast(), "other": make_cast()}
         self._numbers = 0
+        self.idle = 0.0
 
     def collection(self, whose: str) -> Any:
         """Make a collection with the product's default embedder."""
@@ -169,8 +170,14 @@ class Site:
             return Document.objects.get(pk=pk)
 
     def cpu(self) -> float:
-        """Return the processor seconds of the worker so far."""
-        return cpu_seconds(self.stack.worker.pid)
+        """Return the processor seconds of the worker so far, without what it takes when nothing is to be done."""
+        return cpu_seconds(self.stack.worker.pid) - self.idle * time.monotonic()
+
+    def idle_measure(self, seconds: float) -> None:
+        """Find out how many processor seconds a second an idle worker takes."""
+        began, cpu = time.monotonic(), cpu_seconds(self.stack.worker.pid)
+        time.sleep(seconds)
+        self.idle = (cpu_seconds(self.stack.worker.pid) - cpu) / (time.monotonic() - began)
 
 
 def ingest(site: Site, text: bytes, *, every: float, window: float) -> Run:
@@ -290,6 +297,7 @@ def main() -> int:
         running, _ = stack.enter_context(product("fake-words10", **settings))
         site = Site(running)
         small_alone(site, 2)  # models and imports are loaded
+        site.idle_measure(20)
         before = load()
         alone = ingest(site, text, every=0, window=window)
         print(f"alone: {alone.seconds:.1f} s, {alone.cpu_s:.1f} CPU s, load {before} to {load()}")
