@@ -339,7 +339,9 @@ def _index(ctx: IngestContext, document: Document) -> Document:
     with stage_writing(ctx, document, is_indexing=True) as (row, collection):
         spaces = spaces_written(collection)
         ledger = ledger_count(row, collection.space_id)
-        lacking = [s for s in spaces if ledger_count(row, s.pk).vectors != ledger.chunks]
+        others = [s for s in spaces if s.pk != collection.space_id]
+        vectors = [ledger.vectors, *(ledger_count(row, s.pk).vectors for s in others)]
+        lacking = any(count != ledger.chunks for count in vectors)
         if lacking and not row.metadata.get(_EMBEDDED_AGAIN):
             # A swap of the embedding model has begun since the embed stage looked for one.
             row.metadata = {**row.metadata, _EMBEDDED_AGAIN: True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -137,12 +138,9 @@ def test_nothing_is_lost_or_doubled_when_workers_die_between_and_in_slices(
     """Each worker ends ``lives`` slices in order, and the one after that dies in the middle of its first transaction."""
     document = upload(cast, collection, "long.md", TEXT)
     real = pipeline.stage_writing
-    monkeypatch.setattr(Job, "max_attempts", 1000, raising=False)
     dying = [False]
 
     def deadly(*args: Any, **kwargs: Any) -> Any:
-        from contextlib import contextmanager
-
         @contextmanager
         def opened() -> Any:
             with real(*args, **kwargs) as rows:
