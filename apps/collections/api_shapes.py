@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.collections.lexical import LANGUAGES
-from apps.collections.models import DocumentStatus, LinkOrigin, RerankerChoice, Stage
+from apps.collections.models import Document, DocumentStatus, LinkOrigin, RerankerChoice, Stage
 from apps.collections.services import CHUNK_SIZES, MAX_VERSIONS
+from apps.collections.waiting import document_waits
 
 
 class CollectionInput(serializers.Serializer[Any]):
@@ -72,6 +74,17 @@ class UploadInput(serializers.Serializer[Any]):
         ref_name = "Upload"
 
 
+class WaitingOutput(serializers.Serializer[Any]):
+    text = serializers.CharField(help_text="Why it waits, and about how long.")
+    documents = serializers.IntegerField(help_text="Documents of the workspace that come first.")
+    seconds = serializers.IntegerField(
+        allow_null=True, help_text="Until its turn, by estimate; null while no worker runs."
+    )
+
+    class Meta:
+        ref_name = "DocumentWaiting"
+
+
 class DocumentOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     collection_id = serializers.IntegerField()
@@ -101,6 +114,9 @@ class DocumentOutput(serializers.Serializer[Any]):
     )
     progress_current = serializers.IntegerField()
     progress_total = serializers.IntegerField()
+    waiting = serializers.SerializerMethodField(
+        help_text="Set while it waits for its turn, at the start and between two slices of work."
+    )
     error_code = serializers.CharField()
     error_message = serializers.CharField()
     warnings = serializers.ListField(child=serializers.CharField())
@@ -120,6 +136,15 @@ class DocumentOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Document"
+
+    @extend_schema_field(WaitingOutput(allow_null=True))
+    def get_waiting(self, document: Document) -> dict[str, Any] | None:
+        """Look once for all documents of an answer."""
+        if "waits" not in self.context:
+            rows = [document] if self.parent is None else list(self.parent.instance)
+            self.context["waits"] = document_waits(rows)
+        found = self.context["waits"].get(document.pk)
+        return None if found is None else dict(WaitingOutput(found).data)
 
 
 class DescribeInput(serializers.Serializer[Any]):

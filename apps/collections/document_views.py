@@ -16,6 +16,7 @@ from apps.collections import selectors, services
 from apps.collections.chunk_statistics import chunk_statistics
 from apps.collections.models import Document
 from apps.collections.page_parts import clean, section
+from apps.collections.waiting import waiting_note
 from basics.errors import DomainError
 from tenancy.models import Role
 from tenancy.selectors import member_list
@@ -29,6 +30,7 @@ BULK_MOST = 500
 def about(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Show what is known of a document: description, versions, who may see it, and the counts of its chunks."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
+    waiting_note([document])
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     entries = selectors.document_access_list(actor=request.actor, document=document)
     may_limit = request.actor.can("collection.delete")

@@ -23,33 +23,28 @@ from apps.collections.embedding import embedder_for
 from apps.collections.embedding_bill import EmbeddingBill
 from apps.collections.indexes import indexes_consider
 from apps.collections.ingestion.chunking import chunk_document
-from apps.collections.ingestion.document_types import (
-    document_sample,
-    document_type_infer,
-    document_type_rules_parse,
-)
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.identifiers import fidelity_measure
 from apps.collections.ingestion.sources.prepared import prepared_drafts, prepared_extracted
 from apps.collections.ingestion.types import ExtractedDocument, ReaderLimits
 from apps.collections.ledger import Ledger, ledger_count
 from apps.collections.models import (
-    TYPE_BY_HAND,
     Chunk,
     Collection,
     Document,
     DocumentStatus,
-    DocumentTypeRules,
     Embedding,
     EmbeddingSpace,
     Page,
     Stage,
 )
+from apps.collections.pipeline_lexical import rows_index
 from apps.collections.pipeline_live import code_follow, prune_later, version_go_live
 from apps.collections.pipeline_rows import (
     chunk_indexed_text,
     chunks_write,
     extracted_load,
+    page_parts,
     pages_write,
 )
 from apps.collections.pipeline_stage import (
@@ -57,8 +52,11 @@ from apps.collections.pipeline_stage import (
     Meter,
     document_announce,
     stage_advance,
+    stage_time,
     stage_writing,
 )
+from apps.collections.pipeline_types import type_infer
+from apps.collections.postings import postings_note_late
 from apps.collections.prepared import (
     came_vectors,
     came_vectors_insert,
@@ -66,7 +64,7 @@ from apps.collections.prepared import (
     prepared_of,
 )
 from apps.collections.spaces import spaces_written, vectors_insert
-from apps.collections.summaries import summaries_write
+from apps.collections.summaries import summaries_make, summaries_write, summary_windows
 from apps.collections.summaries_model import (
     SummaryPass,
     model_summarises,
@@ -74,12 +72,16 @@ from apps.collections.summaries_model import (
 )
 from basics.errors import DomainError
 from budgets.ledger import Payer
-from jobs.context import JobCancelled
+from jobs.context import JobCancelled, JobYielded
 from tenancy.actors import system_actor
 from webhooks.models import Event
 from webhooks.services import webhook_emit
 
-EMBED_BATCH = 128  # chunks per commit: what a killed worker loses at most
+# What is done between two commits takes a second or less, so that a slice ends in time and a killed worker loses little.
+CHUNK_BATCH = 4_000
+EMBED_BATCH = 128  # chunks at most; a slow embedder gets as many as it makes in EMBED_S, but not fewer than EMBED_FIRST
+EMBED_FIRST = 16
+EMBED_S = 1.0
 _EMBEDDED_AGAIN = "embedded_again"  # in ``Document.metadata`` while it holds
 
 
@@ -93,7 +95,16 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
     document = _begin(ctx, document_id)
     while document.status == DocumentStatus.PROCESSING:
         ctx.check()
-        document = _STAGES[Stage(document.stage)](ctx, document)
+        began = time.perf_counter()
+        try:
+            document = _STAGES[Stage(document.stage)](ctx, document)
+        except JobYielded:
+            with stage_writing(ctx, document) as (row, _):
+                stage_time(row, began)
+                row.save(update_fields=["timings", "updated_at"])
+            raise
+        if document.status == DocumentStatus.PROCESSING:
+            ctx.give_way()
 
 
 def _begin(ctx: IngestContext, document_id: int) -> Document:
@@ -142,32 +153,23 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
             on_progress=Meter(ctx, document),
             on_tick=ctx.check,
         )
+    *first, last = page_parts(extracted)
     with stage_writing(ctx, document) as (row, _):
         Page.objects.filter(document=row).delete()
-        pages_write(row, extracted)
+    for part in first:
+        with stage_writing(ctx, document) as (row, _):
+            pages_write(row, extracted, part)
+    with stage_writing(ctx, document) as (row, _):
+        pages_write(row, extracted, last)
         row.media_type, row.title = extracted.media_type, extracted.title[:300]
         row.is_paged, row.warnings = extracted.is_paged, list(extracted.warnings)
         fetched = {key: row.metadata[key] for key in ("web",) if key in row.metadata}
         row.metadata = fetched | dict(extracted.metadata)
         row.page_count = len(extracted.pages)
         row.skipped_pages = sum(1 for page in extracted.pages if page.junk)
-        _type_infer(row, extracted)
+        type_infer(row, extracted)
         stage_advance(row, Stage.CHUNK, began)
     return row
-
-
-def _type_infer(row: Document, extracted: ExtractedDocument) -> None:
-    """Give a document its type by the tenant's rules, unless somebody has set one by hand."""
-    rules = DocumentTypeRules.objects.filter(tenant_id=row.tenant_id).first()
-    if row.type_reason == TYPE_BY_HAND or rules is None:
-        return
-    kind, reason = document_type_infer(
-        document_type_rules_parse(rules.rules),
-        row.name,
-        extracted.media_type,
-        document_sample(extracted),
-    )
-    row.document_type, row.type_reason = kind[:60], reason[:255]
 
 
 def reader_limits() -> ReaderLimits:
@@ -199,11 +201,19 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
         raise DomainError("no_chunks", _why_no_chunks(extracted), status=422)
     ctx.check()
     fidelity = fidelity_measure(extracted.body_text, (draft.indexed_text for draft in drafts))
-    with stage_writing(ctx, document, is_indexing=True) as (row, locked):
-        terms.document_unindex(collection=locked, document_id=row.pk)
+    with stage_writing(ctx, document, is_indexing=terms.has_rows(document.pk)) as (row, locked):
+        terms.document_unindex(collection=locked, document_id=row.pk, is_counted=row.is_live)
         Chunk.objects.filter(document=row).delete()
-        chunks_write(row, drafts)
         row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
+        row.save(update_fields=["chunk_count", "vector_count", "lexical_count", "updated_at"])
+    meter = Meter(ctx, document)
+    last = (len(drafts) - 1) // CHUNK_BATCH * CHUNK_BATCH
+    for start in range(0, last, CHUNK_BATCH):
+        meter(start, len(drafts))
+        with stage_writing(ctx, document) as (row, _):
+            chunks_write(row, drafts[start : start + CHUNK_BATCH])
+    with stage_writing(ctx, document) as (row, _):
+        chunks_write(row, drafts[last:])
         row.identifiers_total, row.identifiers_found = fidelity.total, fidelity.kept
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
         stage_advance(row, Stage.SUMMARISE, began)
@@ -225,31 +235,36 @@ def _summarise(ctx: IngestContext, document: Document) -> Document:
     What the rules found stands before a model is asked, so that whatever becomes of the model there are links.
     """
     began = time.perf_counter()
-    chunks = list(Chunk.objects.filter(document=document).order_by("index"))
+    meter = Meter(ctx, document)
     collection = Collection.objects.select_related("tenant").get(pk=document.collection_id)
-    ctx.check()
-    is_by_rule = any(not chunk.points_by for chunk in chunks)
+    for chunks, known in summary_windows(document):
+        made = summaries_make(chunks, known)
+        ctx.check()
+        with stage_writing(ctx, document) as (row, _):
+            summaries_write(row, made)
+            done = chunks[-1].index + 1
+            if done < document.chunk_count:
+                row.progress_current, row.progress_total = done, document.chunk_count
+                row.save(update_fields=["progress_current", "progress_total", "updated_at"])
+        ctx.give_way()
     if not model_summarises(collection):
         with stage_writing(ctx, document) as (row, _):
-            summaries_write(row, chunks)
-            came_with_write(row, chunks)
+            came_with_write(row)
             stage_advance(row, Stage.EMBED, began)
         return row
-    if is_by_rule:
-        with stage_writing(ctx, document) as (row, _):
-            summaries_write(row, chunks)
     summary = SummaryPass(
         collection=collection,
         actor=system_actor(document.tenant_id, document.uploaded_by_id),
         document_id=document.pk,
         writing=lambda: stage_writing(ctx, document),
         check=ctx.check,
-        on_progress=Meter(ctx, document),
+        on_progress=meter,
+        give_way=ctx.give_way,
     )
     problem = summary.run()
     with stage_writing(ctx, document) as (row, _):
         summary_warn(row, problem)
-        came_with_write(row, chunks)
+        came_with_write(row)
         stage_advance(row, Stage.EMBED, began)
     return row
 
@@ -287,8 +302,9 @@ def _embed_in(
     waiting = of_document.filter(~Exists(vector)).order_by("index")
     total = of_document.count()
     done = total - waiting.count()
-    while batch := list(waiting[:EMBED_BATCH]):
-        before = done
+    size = min(EMBED_BATCH, EMBED_FIRST)
+    while batch := list(waiting[:size]):
+        before, asked = done, time.monotonic()
 
         def report(count: int, _: int, before: int = before) -> None:
             meter(before + count, total)
@@ -297,6 +313,10 @@ def _embed_in(
         with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
             vectors = embedder.embed_documents(texts, on_progress=report)
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
+        took = max(time.monotonic() - asked, 0.001)
+        size = max(
+            min(EMBED_BATCH, EMBED_FIRST), min(EMBED_BATCH, int(len(batch) * EMBED_S / took))
+        )
         with stage_writing(ctx, document) as (row, locked):
             vectors_insert(space, batch, vectors)
             done += len(batch)
@@ -306,32 +326,33 @@ def _embed_in(
             row.save(
                 update_fields=["vector_count", "progress_current", "progress_total", "updated_at"]
             )
+        ctx.give_way()
 
 
 def _index(ctx: IngestContext, document: Document) -> Document:
     """Weigh the terms, count them in, reconcile the ledger, and end document and job together."""
     began = time.perf_counter()
-    meter = Meter(ctx, document)
-    tokens: list[terms.ChunkTokens] = []
-    language = Collection.objects.values_list("language", flat=True).get(pk=document.collection_id)
-    chunks = Chunk.objects.filter(document=document).order_by("index")
-    for chunk in chunks.iterator(chunk_size=500):
-        tokens.append(terms.chunk_tokenise(chunk.pk, chunk_indexed_text(chunk), language))
-        meter(len(tokens), document.chunk_count)
+    collection = Collection.objects.get(pk=document.collection_id)
+    tokens = rows_index(ctx, document, collection)
+    earlier = terms.rows_found(collection=collection, document_id=document.pk)
+    ctx.check()
     with stage_writing(ctx, document, is_indexing=True) as (row, collection):
         spaces = spaces_written(collection)
         ledger = ledger_count(row, collection.space_id)
-        lacking = [s for s in spaces if ledger_count(row, s.pk).vectors != ledger.chunks]
+        others = [s for s in spaces if s.pk != collection.space_id]
+        vectors = [ledger.vectors, *(ledger_count(row, s.pk).vectors for s in others)]
+        lacking = any(count != ledger.chunks for count in vectors)
         if lacking and not row.metadata.get(_EMBEDDED_AGAIN):
             # A swap of the embedding model has begun since the embed stage looked for one.
             row.metadata = {**row.metadata, _EMBEDDED_AGAIN: True}
             stage_advance(row, Stage.EMBED, began)
             return row
         row.metadata.pop(_EMBEDDED_AGAIN, None)
-        terms.document_unindex(collection=collection, document_id=row.pk)
         row.lexical_count = terms.document_index(
-            collection=collection, document_id=row.pk, chunks=tokens
+            collection=collection, document_id=row.pk, chunks=tokens, earlier=earlier
         )
+        if earlier.chunks:
+            postings_note_late(collection=collection, document_id=row.pk)
         ledger = ledger_count(row, collection.space_id)
         if ledger.is_balanced and row.chunk_count == ledger.chunks and not lacking:
             row.vector_count = ledger.vectors

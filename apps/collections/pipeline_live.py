@@ -105,6 +105,7 @@ def code_settle(ctx: IngestContext, *, collection_id: int) -> None:
         ctx.check()
         if code_graph_settle(collection_id) and _settled(ctx, collection_id):
             return
+        ctx.give_way()
 
 
 def _settled(ctx: IngestContext, collection_id: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -13,11 +14,16 @@ from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, Page
 from apps.collections.models import Chunk, ChunkKind, Document, Page
 from apps.collections.packing import int4, int8, jsonb, row_start, text
 
+PAGE_CHARS = 4_000_000  # in one transaction
 _EMPTY_LIST, _EMPTY_OBJECT = jsonb("[]"), jsonb("{}")
 
 
-def pages_write(row: Document, extracted: ExtractedDocument) -> None:
-    """Insert the pages of a document that has none."""
+def pages_write(row: Document, extracted: ExtractedDocument, part: slice = slice(None)) -> None:
+    """Insert pages that a document does not have yet.
+
+    Args:
+        part: which of them.
+    """
 
     def layout(page: PageText) -> Jsonb:
         wire = page_to_json(page)
@@ -49,9 +55,20 @@ def pages_write(row: Document, extracted: ExtractedDocument) -> None:
                 page.height,
                 layout(page),
             )
-            for page, start in zip(extracted.pages, extracted.page_starts, strict=True)
+            for page, start in zip(extracted.pages[part], extracted.page_starts[part], strict=True)
         ),
     )
+
+
+def page_parts(extracted: ExtractedDocument) -> list[slice]:
+    """Cut the pages into parts that are written in a moment each: nobody waits long for a row that is locked."""
+    parts, start, chars = [], 0, 0
+    for place, page in enumerate(extracted.pages):
+        if chars and chars + len(page.text) > PAGE_CHARS:
+            parts.append(slice(start, place))
+            start, chars = place, 0
+        chars += len(page.text)
+    return [*parts, slice(start, None)]
 
 
 def extracted_load(document: Document) -> ExtractedDocument:
@@ -78,8 +95,8 @@ def extracted_load(document: Document) -> ExtractedDocument:
     )
 
 
-def chunks_write(row: Document, drafts: list[ChunkDraft]) -> None:
-    """Insert the chunks of a document that has none."""
+def chunks_write(row: Document, drafts: Sequence[ChunkDraft]) -> None:
+    """Insert chunks that a document does not have yet."""
     fixed = row_start(15) + int8(row.tenant_id) + int8(row.collection_id) + int8(row.pk)
     jsons = _Jsons()
     packed_copy(

@@ -26,6 +26,9 @@ class IngestContext(Protocol):
     def check(self) -> None:
         """Raise when the job must stop."""
 
+    def give_way(self) -> None:
+        """Raise between two commits when somebody else has the next turn."""
+
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
@@ -75,11 +78,16 @@ def stage_advance(row: Document, stage: Stage, began: float) -> None:
     Args:
         began: ``time.perf_counter()`` at the stage's start.
     """
-    seconds = time.perf_counter() - began
-    row.timings[row.stage] = round(row.timings.get(row.stage, 0) + seconds, 3)
+    stage_time(row, began)
     row.stage = stage
     row.progress_current = row.progress_total = 0
     row.save()
+
+
+def stage_time(row: Document, began: float) -> None:
+    """Add what the running stage took since ``began``; the caller saves the row."""
+    seconds = time.perf_counter() - began
+    row.timings[row.stage] = round(row.timings.get(row.stage, 0) + seconds, 3)
 
 
 class Meter:

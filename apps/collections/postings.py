@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Func, Value
 
 from apps.collections.bulk import binary_cursor, packed_copy
-from apps.collections.models import Collection, Posting, SearchIndex
+from apps.collections.models import Chunk, Collection, Posting, SearchIndex
 from apps.collections.packing import int4, int8, raw, row_start, sparsevec_read
 
 BLOCK = 50_000  # chunks that a build holds at once
@@ -144,6 +144,24 @@ def postings_note_edit(*, collection: Collection, chunk_id: int) -> None:
     ).exclude(edited__contains=[chunk_id]).update(
         edited=Func("edited", Value(chunk_id), function="array_append")
     )
+
+
+def postings_note_late(*, collection: Collection, document_id: int) -> None:
+    """Let search weigh those chunks of a document apart that an index covers by their ids and cannot have read.
+
+    A long document's rows come slice by slice, and another document may have had the index built meanwhile.
+
+    Args:
+        collection: its row, locked by the caller; a build takes that lock before it reads.
+    """
+    indexes = SearchIndex.objects.defer("chunk_ids", "document_ids").filter(
+        tenant_id=collection.tenant_id, collection=collection, kind=SearchIndex.Kind.POSTINGS
+    )
+    for index in indexes:
+        late = Chunk.objects.filter(document_id=document_id, pk__lte=index.last_chunk)
+        ids = sorted({*index.edited, *late.values_list("pk", flat=True)})
+        if len(ids) > len(index.edited):
+            SearchIndex.objects.filter(pk=index.pk).update(edited=ids)
 
 
 _contents: OrderedDict[int, Contents] = OrderedDict()

@@ -29,10 +29,13 @@ def prepared_of(document: Document) -> Prepared | None:
     return prepared_load(files.file_path(document.file))
 
 
-def came_with_write(row: Document, chunks: Sequence[Chunk]) -> None:
+def came_with_write(row: Document) -> None:
     """Add the links and points that came with the chunks, labelled as a model's, in the caller's transaction."""
     prepared = prepared_of(row)
-    if prepared is None or len(chunks) != len(prepared.chunks):
+    if prepared is None:
+        return
+    chunks = list(Chunk.objects.filter(document=row).order_by("index"))
+    if len(chunks) != len(prepared.chunks):
         return
     links_insert(row, chunks, prepared_links(prepared), made_by=LinkOrigin.MODEL)
     points_update(

@@ -184,7 +184,7 @@ _COUNTED = """
     WITH counted AS MATERIALIZED (
         SELECT t.length, t.weights FROM collections_chunkterms t
         JOIN collections_document d ON d.id = t.document_id
-        WHERE t.collection_id = %(collection)s AND d.live_to IS NULL),
+        WHERE t.collection_id = %(collection)s AND d.live_from IS NOT NULL AND d.live_to IS NULL),
     frequencies AS (
         SELECT (split_part(entry, ':', 1)::int - 1) AS term, count(*) AS chunks
         FROM counted, unnest(string_to_array(trim(BOTH '{}' FROM split_part(weights::text, '/', 1)), ',')) AS entry

@@ -44,6 +44,9 @@ class BuildContext(Protocol):
     def check(self) -> None:
         """Raise when the job must stop."""
 
+    def give_way(self) -> None:
+        """Raise between two commits when somebody else has the next turn."""
+
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
@@ -210,6 +213,7 @@ def swap_build(
             done += len(batch)
             last = batch[-1].pk
             SpaceSwap.objects.filter(pk=swap.pk).update(done=done, total=max(total, done))
+        ctx.give_way()
     if index is not None:
         index(collection)
     comparison = swap_compare(swap, collection, payer, ctx.check)
@@ -340,6 +344,7 @@ def vectors_drop(ctx: BuildContext, *, swap_id: int) -> None:
             if gone < DROP_BATCH:
                 ctx.complete()
                 return
+        ctx.give_way()
 
 
 def swap_failed(swap_id: int, job_id: int, message: str) -> None:

@@ -12,11 +12,14 @@ from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.db import connection
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
 from apps.collections.models import Document
+from apps.collections.waiting import Waiting, document_waits
 from basics.errors import Missing
 from runs.stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub, position_of, rows_read
 from tenancy.actors import Actor
@@ -27,10 +30,12 @@ from tenancy.scope import tenant_scope
 COALESCE_S = 0.25
 # A change stamped earlier may be committed later than one that was read; frames already sent are not repeated.
 OVERLAP_US = 5_000_000
+WAITS_EVERY_S = 2.0
+SHOWN_WAITING = 200  # the first ones; a page shows fewer
 
 _COLUMNS = (
     "id, name, path, version, live_from, live_to, document_type, type_reason, tags, is_restricted, source, size, status, "
-    "stage, progress_current, progress_total, error_code, error_message, page_count, skipped_pages, chunk_count, "
+    "job_id, stage, progress_current, progress_total, error_code, error_message, page_count, skipped_pages, chunk_count, "
     "identifiers_found, identifiers_total, updated_at"
 )
 # A person sees here what lists show them: no document that is limited to others, no earlier version, and no count of them.
@@ -113,6 +118,21 @@ class _View:
         self._sent: dict[int, str] = {}
         self._known: set[int] | None = None
         self._stats = ""
+        # Those under way: what they wait for changes while they do not.
+        self._active: dict[int, Document] = {}
+        self._waits: dict[int, Waiting] = {}
+        self._looked_at = 0.0
+
+    def _is_known(self, pk: int) -> bool:
+        return self._known is None or pk in self._known
+
+    async def _wait_look(self) -> None:
+        """Ask what the documents under way wait for, every two seconds at most."""
+        now = time.monotonic()
+        if now - self._looked_at >= WAITS_EVERY_S:
+            self._looked_at = now
+            rows = list(self._active.values())[:SHOWN_WAITING]
+            self._waits = await sync_to_async(_waits_read, thread_sensitive=False)(rows)
 
     async def changes(self) -> str | None:
         """Return the partials of what changed, "" if nothing did, None when the collection is gone."""
@@ -123,8 +143,14 @@ class _View:
         if not counts:
             return None
         parts = await self._deletions(counts[0]["document_count"])
-        for row in rows:
-            document = Document(**row)
+        documents = {row["id"]: Document(**row, tenant_id=self._tenant.pk) for row in rows}
+        shown = {**self._active, **documents}
+        self._active = {
+            pk: shown[pk] for pk in sorted(shown) if shown[pk].is_active and self._is_known(pk)
+        }
+        await self._wait_look()
+        for document in shown.values():
+            document.waiting = self._waits.get(document.pk)  # type: ignore[attr-defined]
             self.after = max(self.after, round(document.updated_at.timestamp() * 1_000_000))
             html = self._render("_document_row.html", document=document)
             if self._sent.get(document.pk) != html:
@@ -154,7 +180,7 @@ class _View:
 
     def _forget(self, rows: list[dict[str, Any]]) -> None:
         """Keep only what the overlap may bring again, so that a long stream does not grow."""
-        recent = {row["id"] for row in rows}
+        recent = {row["id"] for row in rows} | self._active.keys()
         self._sent = {pk: html for pk, html in self._sent.items() if pk in recent}
 
     def _render(self, template: str, **context: Any) -> str:
@@ -164,6 +190,16 @@ class _View:
             "can_write": self._can_write,
         }
         return render_to_string(f"collections/{template}", base | context)
+
+
+def _waits_read(documents: list[Document]) -> dict[int, Waiting]:
+    """Ask in a thread, and hold no connection afterwards: a stream may be open for hours."""
+    if not documents:
+        return {}
+    try:
+        return document_waits(documents)
+    finally:
+        connection.close()
 
 
 def _partial(target: str, swap: str, html: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from django.db import connection
 from psycopg.types.json import Jsonb
@@ -10,6 +11,9 @@ from psycopg.types.json import Jsonb
 from apps.collections.bulk import rows_copy
 from apps.collections.ingestion.linking import Link, Passage, passage_links, passage_points
 from apps.collections.models import Chunk, ChunkKind, ChunkLink, Document, LinkOrigin
+
+WINDOW = 1000  # chunks, about a second of work
+_REACH = 3  # the nearest chunks that a rule links to
 
 
 def passage_of(chunk: Chunk) -> Passage:
@@ -33,13 +37,76 @@ def links_by_rule(chunks: Sequence[Chunk]) -> list[Link]:
     return passage_links([passage_of(chunk) for chunk in chunks])
 
 
-def summaries_write(row: Document, chunks: Sequence[Chunk]) -> None:
-    """Replace the links of a document and the points of its chunks by those of the rules, in the caller's transaction."""
-    points = points_by_rule(chunks)
-    ChunkLink.objects.filter(document=row).delete()
-    links_insert(row, chunks, links_by_rule(chunks), made_by=LinkOrigin.RULE)
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """What the rules found in a window of a document.
+
+    Attributes:
+        chunks: of the window; the first ``known`` stand before it, and have their points and links.
+        points: of the chunks from ``known`` on.
+        links: by places in ``chunks``, each with one end in the window at least.
+    """
+
+    chunks: Sequence[Chunk]
+    known: int
+    points: Sequence[list[str]]
+    links: Sequence[Link]
+
+
+def summaries_make(chunks: Sequence[Chunk], known: int = 0) -> Summaries:
+    """Find points and links by rule; outside of a transaction.
+
+    Args:
+        chunks: of one document, rising.
+        known: how many of the first have theirs already.
+    """
+    links = [
+        link
+        for link in links_by_rule(chunks)
+        if max(link.source, link.target) >= known
+        and (
+            link.relation not in ("next", "previous")
+            or abs(chunks[link.source].index - chunks[link.target].index) == 1
+        )
+    ]
+    return Summaries(chunks, known, points_by_rule(chunks)[known:], links)
+
+
+def summary_windows(document: Document) -> Iterator[tuple[list[Chunk], int]]:
+    """Cut the chunks of a document that have no points yet into windows, as ``summaries_make`` takes them.
+
+    Links by rule reach back to the nearest chunks before a window and to those that open the sections around it; rare
+    terms are looked for in one window. So a document of any length takes little memory and many short steps.
+    """
+    own = Chunk.objects.filter(document=document).order_by("index")
+    start = own.filter(points_by="").values_list("index", flat=True).first()
+    while start is not None:
+        window = list(own.filter(index__gte=start)[:WINDOW])
+        if not window:
+            return
+        lead: list[Chunk] = []
+        if start:
+            lead = list(own.filter(index__gte=start - _REACH, index__lt=start))
+            path = list(window[0].headings)
+            openers = [
+                own.filter(headings=path[:depth], index__lt=lead[0].index).first()
+                for depth in range(1, len(path) + 1)
+            ]
+            lead = sorted([*filter(None, openers), *lead], key=lambda chunk: chunk.index)
+        yield [*lead, *window], len(lead)
+        start = window[-1].index + 1
+
+
+def summaries_write(row: Document, made: Summaries) -> None:
+    """Write the points and links of a window; at a document's first one replace all its links. In a transaction."""
+    if not made.known:
+        ChunkLink.objects.filter(document=row).delete()
+    links_insert(row, made.chunks, made.links, made_by=LinkOrigin.RULE)
     points_update(
-        ((chunk.pk, found) for chunk, found in zip(chunks, points, strict=True)),
+        (
+            (chunk.pk, found)
+            for chunk, found in zip(made.chunks[made.known :], made.points, strict=True)
+        ),
         made_by=LinkOrigin.RULE,
     )
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.pipeline_stage import document_announce
-from apps.collections.summaries import summaries_write
+from apps.collections.summaries import summaries_make, summaries_write
 from apps.collections.summaries_model import (
     Problem,
     SummaryPass,
@@ -60,11 +60,13 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
             document_announce(row)
 
     chunks = list(Chunk.objects.filter(document_id=document_id).order_by("index"))
+    made = summaries_make(chunks)
+    ctx.check()
     with writing() as (row, _):
         collection = Collection.objects.select_related("tenant").get(pk=row.collection_id)
         is_by_model = model_summarises(collection)
         if not is_by_model or any(not chunk.points_by for chunk in chunks):
-            summaries_write(row, chunks)
+            summaries_write(row, made)
     problem: Problem | None = None
     if is_by_model:
         problem = SummaryPass(

@@ -141,6 +141,7 @@ class SummaryPass:
         writing: opens the transaction of one window; yields the document's row first, raises when the job must stop.
         check: raises when the job must stop; also ends a request that is under way.
         on_progress: told (chunks done, all chunks) after each window.
+        give_way: called between windows as long as none has failed: whoever comes next would ask again for those.
     """
 
     collection: Collection
@@ -149,6 +150,7 @@ class SummaryPass:
     writing: Callable[[], AbstractContextManager[tuple[Document, Any]]]
     check: Callable[[], None]
     on_progress: Callable[[int, int], None]
+    give_way: Callable[[], None] = lambda: None
 
     def run(self) -> Problem | None:
         """Summarise every window that lacks a model's points; return what was left to the rules, None for nothing.
@@ -177,6 +179,8 @@ class SummaryPass:
                 if failures >= FAILED_IN_A_ROW or not _is_about_window(error):
                     break
             self.on_progress(window[-1].index + 1, len(chunks))
+            if not reason:
+                self.give_way()
         left = (
             Chunk.objects.filter(document_id=self.document_id)
             .exclude(points_by=LinkOrigin.MODEL)

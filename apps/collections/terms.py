@@ -7,14 +7,14 @@ a lock on the collection's row, so they are exact whatever crashes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from django.db.models import BinaryField, F, Func, QuerySet
+from django.db.models import BinaryField, Count, F, Func, QuerySet, Sum
 from pgvector import SparseVector
 
 from apps.collections.bulk import binary_cursor, packed_copy, rows_copy, vectors_register
@@ -60,29 +60,101 @@ def chunk_tokenise(chunk_id: int, text: str, language: str = "english") -> Chunk
     return ChunkTokens(chunk_id, tuple(tokenise(text, language)), tuple(identifier_lexemes(text)))
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Lexical rows of a document under way, which the statistics do not count yet.
+
+    Attributes:
+        chunks: how many.
+        terms: terms of their texts, repeats included.
+        found: ids of the terms, each once, rising.
+        times: for each of ``found`` the chunks that have it.
+    """
+
+    chunks: int = 0
+    terms: int = 0
+    found: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+    times: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
 def document_index(
-    *, collection: Collection, document_id: int, chunks: Sequence[ChunkTokens]
+    *,
+    collection: Collection,
+    document_id: int,
+    chunks: Sequence[ChunkTokens],
+    earlier: Rows | None = None,
 ) -> int:
-    """Write the lexical rows of a document that has none, and count them in.
+    """Write the lexical rows that a document lacks, and count all it has in.
 
     Args:
         collection: its row, locked by the caller.
+        chunks: those without a row.
+        earlier: what ``rows_write`` has written, as ``rows_found`` read it; None for nothing.
 
     Returns:
-        How many rows were written.
+        How many rows it has.
     """
-    terms = sum(len(c.terms) for c in chunks)
-    total_terms, total_chunks = collection.term_total + terms, collection.chunk_total + len(chunks)
+    before = earlier or Rows()
+    written, found = _rows_write(collection, document_id, chunks, before.chunks, before.terms)
+    _count(_COUNT_IN, collection, found, before)
+    collection.term_total += before.terms + sum(len(c.terms) for c in chunks)
+    collection.chunk_total += before.chunks + len(chunks)
+    collection.save(update_fields=["term_total", "chunk_total", "average_length"])
+    return before.chunks + written
+
+
+def rows_write(
+    *,
+    collection: Collection,
+    document_id: int,
+    chunks: Sequence[ChunkTokens],
+    before: tuple[int, int],
+) -> None:
+    """Write lexical rows of a part of a document that is not searched yet, and leave the statistics as they are.
+
+    Args:
+        collection: its row, locked by the caller.
+        before: chunks of the document that have their rows, and the terms of those.
+    """
+    _rows_write(collection, document_id, chunks, *before)
+    collection.save(update_fields=["average_length"])
+
+
+def _rows_write(
+    collection: Collection,
+    document_id: int,
+    chunks: Sequence[ChunkTokens],
+    chunks_before: int,
+    terms_before: int,
+) -> tuple[int, npt.NDArray[np.int64]]:
+    total_terms = collection.term_total + terms_before + sum(len(c.terms) for c in chunks)
+    total_chunks = collection.chunk_total + chunks_before + len(chunks)
     average = total_terms / total_chunks if total_chunks else 0.0
     if not collection.average_length or (
         abs(average / collection.average_length - 1) > DRIFT and average > 0
     ):
         weights_rescale(collection=collection, average=average)
-    written, found = _write(collection, document_id, chunks)
-    _count(_COUNT_IN, collection, found)
-    collection.term_total, collection.chunk_total = total_terms, total_chunks
-    collection.save(update_fields=["term_total", "chunk_total", "average_length"])
-    return written
+    return _write(collection, document_id, chunks)
+
+
+def has_rows(document_id: int) -> bool:
+    """Tell whether a document has lexical rows: only they concern the collection's statistics."""
+    rows: QuerySet[ChunkTerms] = ChunkTerms.objects.filter(chunk__document_id=document_id)
+    return rows.exists()
+
+
+def rows_size(*, collection: Collection, document_id: int) -> tuple[int, int]:
+    """Return how many lexical rows a document has, and how many terms their texts."""
+    found = _rows(collection, document_id).aggregate(chunks=Count("pk"), terms=Sum("length"))
+    return found["chunks"], found["terms"] or 0
+
+
+def rows_found(*, collection: Collection, document_id: int) -> Rows:
+    """Read the lexical rows of a document under way, for ``document_index``; nobody else changes them."""
+    rows = _rows(collection, document_id)
+    chunks, terms = rows_size(collection=collection, document_id=document_id)
+    found, times = np.unique(_terms_of(rows), return_counts=True)
+    return Rows(chunks, terms, found.astype(np.int64), times)
 
 
 def chunk_reindex(
@@ -180,9 +252,14 @@ def _most_frequent(owners: npt.NDArray[np.int64], counts: npt.NDArray[np.int64])
     return np.sort(order[np.arange(len(order)) - first < MAX_TERMS])
 
 
-def _count(sql: str, collection: Collection, terms: npt.NDArray[Any]) -> None:
-    """Count terms in or out, given once for each chunk they stand in."""
+def _count(
+    sql: str, collection: Collection, terms: npt.NDArray[Any], more: Rows | None = None
+) -> None:
+    """Count terms in or out, given once for each chunk they stand in, and those of ``more``."""
     found, chunks = np.unique(terms, return_counts=True)
+    if more is not None and more.chunks:
+        found, places = np.unique(np.concatenate([found, more.found]), return_inverse=True)
+        chunks = np.bincount(places, np.concatenate([chunks, more.times])).astype(np.int64)
     values: dict[str, Any] = {
         "tenant": collection.tenant_id,
         "collection": collection.pk,

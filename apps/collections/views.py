@@ -18,6 +18,7 @@ from apps.collections.models import Collection, Document, DocumentStatus
 from apps.collections.page_parts import chosen, section
 from apps.collections.upkeep_views import swap_context
 from apps.collections.uploads import posted_file
+from apps.collections.waiting import waiting_note
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed
 
@@ -83,6 +84,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     rows = selectors.document_list(actor=request.actor, collection=collection, **shown)
     page = Paginator(rows, DOCUMENTS_PER_PAGE).get_page(request.GET.get("page"))
     documents = list(page.object_list)
+    waiting_note(documents)
     facets = selectors.document_facets(actor=request.actor, collection=collection)
     context = section(request, collection, "documents") | {
         "documents": documents,
@@ -164,6 +166,7 @@ def upload(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def _row(
     request: TenantRequest, collection: Collection, document: Document, status: int = 200
 ) -> HttpResponse:
+    waiting_note([document])
     context = {"collection": collection, "document": document, "can_write": True}
     return render(request, "collections/_document_row.html", context, status=status)
 

@@ -57,6 +57,10 @@ class JobPostponed(JobEnded):
         self.delay_s = delay_s
 
 
+class JobYielded(JobEnded):
+    """A slice is over and others wait: the job goes back to the queue with all it has committed, until its next turn."""
+
+
 class JobContext:
     """Handed to a job's handler as its first argument.
 
@@ -73,7 +77,14 @@ class JobContext:
         job: Job,
         executor: Executor | None = None,
         blocking: BlockingThreads | None = None,
+        turn: Callable[[], bool] | None = None,
     ) -> None:
+        """Make the context of a claimed job.
+
+        Args:
+            executor, blocking: threads of the loop lane.
+            turn: tells whether this job's slice is over; None for one that runs to its end.
+        """
         self.job_id: int = job.pk
         self.tenant_id: int = job.tenant_id
         self.user_id: int | None = job.user_id
@@ -86,6 +97,7 @@ class JobContext:
         self.is_complete = False
         self._executor = executor
         self._blocking = blocking or BlockingThreads()
+        self._turn = turn
         self._told_at = 0.0
 
     def check(self) -> None:
@@ -96,6 +108,15 @@ class JobContext:
             raise JobCancelled(f"job {self.job_id} was cancelled")
         if self.interrupted.is_set():
             raise JobInterrupted(f"the worker of job {self.job_id} is shutting down")
+
+    def give_way(self) -> None:
+        """Let others have their turn: raise JobYielded when this slice is over and somebody else comes next.
+
+        Call it between two commits, where all that was done is kept and the next slice goes on from there.
+        """
+        self.check()
+        if self._turn is not None and self._turn():
+            raise JobYielded(f"the slice of job {self.job_id} is over")
 
     def progress(self, current: int, total: int, message: str = "") -> None:
         """Store and announce how far the job is, at most four times a second (the last step always)."""

@@ -38,9 +38,11 @@ class Heartbeat:
             self.jobs[context.job_id, context.attempt] = context
 
     def remove(self, context: JobContext) -> None:
-        """Let an ended job go."""
+        """Let an ended job go; its next slice may have begun in another thread under the same number."""
+        key = (context.job_id, context.attempt)
         with self._lock:
-            self.jobs.pop((context.job_id, context.attempt), None)
+            if self.jobs.get(key) is context:
+                del self.jobs[key]
 
     def interrupt_all(self) -> None:
         """Tell every job that this process shuts down."""

@@ -39,6 +39,10 @@ class Job(TenantModel):
     max_attempts = models.PositiveSmallIntegerField(default=3)
     worker = models.CharField(max_length=80, blank=True)
     lease_expires_at = models.DateTimeField(null=True)
+    weight = models.BigIntegerField(null=True, help_text="Bytes to be worked on, where known.")
+    worked_s = models.FloatField(default=0, help_text="Seconds in slots of the cpu lane so far.")
+    recent_s = models.FloatField(default=0, help_text="Of them recent ones, as of ``turn_at``.")
+    turn_at = models.DateTimeField(null=True, help_text="When its last slice ended.")
     run_after = models.DateTimeField(db_default=Now())
     woken_at = models.DateTimeField(db_default=Now(), help_text="When the queue was last told.")
     progress_current = models.BigIntegerField(default=0)
@@ -72,6 +76,9 @@ class Job(TenantModel):
                 fields=["lease_expires_at"], name="job_leases", condition=models.Q(status="running")
             ),
             models.Index(fields=["tenant", "-created_at"], name="job_tenant_newest"),
+            models.Index(
+                fields=["tenant", "turn_at"], name="job_turns", condition=models.Q(lane="cpu")
+            ),
         ]
 
     def __str__(self) -> str:

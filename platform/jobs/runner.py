@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -18,22 +17,24 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from basics.errors import DomainError
-from jobs import registry
+from jobs import registry, slots
 from jobs.context import (
     JobCancelled,
     JobContext,
     JobInterrupted,
     JobPostponed,
+    JobYielded,
     LeaseLost,
     failure_of,
 )
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import lane
 from jobs.models import Job, JobStatus
-from jobs.queue import ProcessLock, SharedFlag
+from jobs.queue import SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
+from jobs.turns import next_turn, slice_of, work_count
 from tenancy.database.columns import Columns
-from tenancy.scope import platform_scope, tenant_scope
+from tenancy.scope import tenant_scope
 from toolloop.errors import ToolloopError
 
 log = structlog.get_logger(__name__)
@@ -74,29 +75,44 @@ def run_loop(tenant_id: int, job_id: int) -> None:
 
 
 def run_cpu(tenant_id: int, job_id: int) -> None:
-    """Run a job of the cpu lane, then others that wait, as long as a cpu slot is free on this machine.
+    """Work on jobs of the cpu lane, slice by slice, as long as a slot is free on this machine and something waits.
 
-    Slots are one fewer than the worker processes, so that one process always takes chat runs. Without a free slot the
-    job stays queued: whoever holds a slot takes it next.
+    Which job comes next is for ``jobs.turns`` to say; the entry only says that there is one. Without a free slot the
+    job stays queued: whoever holds a slot takes it at its turn. A small one may have the slot for small jobs.
     """
-    with _cpu_slot() as is_free:
-        if not is_free:
+    began = time.monotonic()
+    while not _stopping() and (turn := next_turn()) is not None:
+        if time.monotonic() - began > DRAIN_S:
+            with tenant_scope(turn.tenant_id):
+                wake(Job.objects.get(pk=turn.job_id))
             return
-        began = time.monotonic()
-        job = claim(tenant_id, job_id)
-        while True:
-            if job is not None:
-                _run_cpu_job(job)
-                if _stopping():
-                    return
-            following = _next_cpu_job()
-            if following is None:
-                return
-            if time.monotonic() - began > DRAIN_S:
-                with tenant_scope(following.tenant_id):
-                    wake(following)
-                return
-            job = claim(following.tenant_id, following.pk)
+        with slots.regular() as is_free:
+            if not is_free:
+                break
+            # Held for the whole of a queue of jobs. It is asked for again afterwards, because whoever came in the
+            # meantime found it taken.
+            _work(began, is_small=False)
+    if _small_waits():
+        slots.small_start(_work_small, _small_waits)
+
+
+def _small_waits() -> bool:
+    return not _stopping() and next_turn(is_small=True) is not None
+
+
+def _work_small() -> None:
+    _work(time.monotonic(), is_small=True)
+
+
+def _work(began: float, *, is_small: bool) -> None:
+    """Give out turns until nothing waits, the worker stops, or a queue entry has gone on for long enough."""
+    while not _stopping() and (is_small or time.monotonic() - began <= DRAIN_S):
+        turn = next_turn(is_small=is_small)
+        if turn is None:
+            return
+        job = claim(turn.tenant_id, turn.job_id)
+        if job is not None:
+            _run_cpu_job(job, turn=slice_of(job, is_small=is_small))
 
 
 def run_here(tenant_id: int, job_id: int) -> Job:
@@ -120,8 +136,9 @@ def run_here(tenant_id: int, job_id: int) -> Job:
     return job
 
 
-def _run_cpu_job(job: Job) -> None:
-    context = JobContext(job)
+def _run_cpu_job(job: Job, *, turn: Callable[[], bool] | None = None) -> None:
+    context = JobContext(job, turn=turn)
+    began = time.monotonic()
     if _stopping():
         context.interrupted.set()
     heartbeat().add(context)
@@ -134,6 +151,8 @@ def _run_cpu_job(job: Job) -> None:
                 registry.get(job.kind).handler(context, **job.payload)
             except Exception as raised:  # noqa: BLE001 - recorded in the job's row by _finish
                 error = raised
+            if not isinstance(error, LeaseLost):
+                work_count(job, time.monotonic() - began)
             _finish(context, job, error)
     finally:
         heartbeat().remove(context)
@@ -186,7 +205,9 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             log.warning("job_ended_elsewhere", job=job.pk, kind=job.kind)
         elif error is None:
             job_end(row, JobStatus.SUCCEEDED)
-        elif isinstance(error, JobInterrupted):
+        elif isinstance(error, JobYielded) and row.cancel_requested_at is not None:
+            job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+        elif isinstance(error, (JobInterrupted, JobYielded)):
             job_requeue(row, count_attempt=False)
         elif isinstance(error, JobPostponed):
             # Somebody who wanted it stopped meanwhile need not wait until it looks again.
@@ -207,37 +228,9 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             job_end(row, JobStatus.FAILED, *failure_of(error))
 
 
-def _next_cpu_job() -> Job | None:
-    """Return a waiting job of the tenant that was served longest ago: one tenant's thousand files block nobody."""
-    with platform_scope():
-        waiting = Job.objects.raw(
-            "SELECT j.* FROM jobs_job j WHERE j.status = 'queued' AND j.lane = 'cpu' "
-            "AND j.run_after <= now() ORDER BY (SELECT max(started_at) FROM jobs_job s "
-            "WHERE s.tenant_id = j.tenant_id AND s.lane = 'cpu') NULLS FIRST, j.id LIMIT 1"
-        )
-        return next(iter(waiting), None)
-
-
-# Set by the worker command before it forks: the slots of the cpu lane, and whether the worker is stopping.
-cpu_slots: list[ProcessLock] | None = None
+# Set by the worker command before it forks: whether the worker is stopping.
 stop_flag: SharedFlag | threading.Event = threading.Event()
 
 
 def _stopping() -> bool:
     return bool(stop_flag.is_set())
-
-
-@contextmanager
-def _cpu_slot() -> Iterator[bool]:
-    """Hold one of the cpu lane's slots; the kernel frees it when the process dies, however it dies."""
-    if cpu_slots is None:  # not under the worker command: nothing to share
-        yield True
-        return
-    for slot in cpu_slots:
-        if slot.acquire(block=False):
-            try:
-                yield True
-            finally:
-                slot.release()
-            return
-    yield False

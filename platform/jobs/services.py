@@ -30,6 +30,7 @@ def job_enqueue(
     payload: dict[str, int | str],
     dedupe_key: str = "",
     topic: str = "",
+    weight: int | None = None,
 ) -> Job:
     """Create a job and wake a worker when the current transaction commits.
 
@@ -37,6 +38,7 @@ def job_enqueue(
         payload: ids only; the handler reads everything else when it runs.
         dedupe_key: while a job of this kind and key is queued or running, that one is returned instead.
         topic: channel that is told about progress and the end, for example ``collection:5``.
+        weight: bytes to be worked on, where that is known; see ``jobs.turns``.
 
     Raises:
         LookupError: nothing runs this kind.
@@ -51,6 +53,7 @@ def job_enqueue(
         "dedupe_key": dedupe_key,
         "topic": topic,
         "user_id": actor.user_id,
+        "weight": weight,
         "woken_at": timezone.now(),
     }
     with transaction.atomic(savepoint=False):
@@ -130,7 +133,7 @@ def job_requeue(job: Job, *, delay_s: float = 0, count_attempt: bool = True) -> 
 
     Args:
         delay_s: seconds before it may start again; the sweeper wakes it then.
-        count_attempt: False when the worker shut down: that was not the job's fault.
+        count_attempt: False when the worker shut down, or a slice of the job was over: that was not its fault.
     """
     now = timezone.now()
     job.status, job.worker, job.lease_expires_at = JobStatus.QUEUED, "", None

@@ -60,3 +60,14 @@ async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
     _note(path, f"began {ctx.attempt} {os.getpid()}")
     await asyncio.sleep(milliseconds / 1000)
     _note(path, f"done {ctx.attempt} {os.getpid()}")
+
+
+@job("tests.slices", max_attempts=2, on_end=_ended)
+def slices(ctx: JobContext, path: str) -> None:
+    """Three steps, each of which is kept."""
+    lines = Path(path).read_text().splitlines()
+    done = sum(1 for line in lines if line.startswith(f"{ctx.job_id} "))
+    for step in range(done + 1, 4):
+        _note(path, f"{ctx.job_id} {step} {ctx.attempt}")
+        if step < 3:
+            ctx.give_way()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LEXEME_PREFIX = "id:"
@@ -22,6 +22,10 @@ _MONTHS = (
 _DATE = re.compile(
     rf"\b(?:(?:{_MONTHS})\.?\s+\d{{1,2}},?\s+\d{{4}}|\d{{1,2}}\s+(?:{_MONTHS})\.?,?\s+\d{{4}})\b"
 )
+_MONTH_STEMS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DATE_REACH = 60  # characters on either side of where a month's name begins
+_GATHERED_CHARS = 4_000_000
+_APART = " \x00 "  # no blank, no part of a word: it ends a date too
 _HYPHENS = str.maketrans({"‐": "-", "‑": "-"})
 
 
@@ -32,8 +36,11 @@ def identifier_list(text: str) -> list[str]:
     ``get_user_name``, ``INV-100234``, ``foo.bar``), a camelCase name, or a run mixing letters and digits
     (``GPT4``). Words that are only hyphenated or joined by a slash (``well-known``, ``and/or``) are not.
     """
+    return _identifiers(_distinct(text))
+
+
+def _identifiers(text: str) -> list[str]:
     found: dict[str, None] = {}
-    text = _distinct(text)
     for match in _JOINED.finditer(text):
         token = match.group().translate(_HYPHENS).lower()
         if len(token) <= _MAX_IDENTIFIER and (
@@ -49,7 +56,15 @@ def identifier_list(text: str) -> list[str]:
 
 def _distinct(text: str) -> str:
     """Keep each run without blanks once: nothing looked for here holds a blank, and prose repeats its words."""
-    return "\n".join(dict.fromkeys(text.split()))
+    words: dict[str, None] = {}
+    start = 0
+    while start < len(text):
+        end = start + _GATHERED_CHARS
+        end = len(text) if end >= len(text) else text.find(" ", end)
+        end = len(text) if end < 0 else end
+        words.update(dict.fromkeys(text[start:end].split()))
+        start = end
+    return "\n".join(words)
 
 
 def identifier_lexemes(text: str) -> list[str]:
@@ -59,10 +74,21 @@ def identifier_lexemes(text: str) -> list[str]:
 
 def facts(text: str) -> frozenset[str]:
     """Collect the distinct identifiers, numbers (of two characters and more) and written dates of a text."""
-    found = set(identifier_list(text))
-    found.update(m.group() for m in _NUMBER.finditer(_distinct(text)) if len(m.group()) > 1)
-    found.update(" ".join(m.group().lower().split()) for m in _DATE.finditer(text))
+    distinct = _distinct(text)
+    found = set(_identifiers(distinct))
+    found.update(m.group() for m in _NUMBER.finditer(distinct) if len(m.group()) > 1)
+    found.update(" ".join(date.lower().split()) for date in _dates(text))
     return frozenset(found)
+
+
+def _dates(text: str) -> Iterator[str]:
+    """Yield the dates of a text, some twice; only around names of months: the pattern is slow over 50 MB."""
+    for stem in _MONTH_STEMS:
+        at = text.find(stem)
+        while at != -1:
+            for match in _DATE.finditer(text, max(0, at - _DATE_REACH), at + _DATE_REACH):
+                yield match.group()
+            at = text.find(stem, at + len(stem))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +120,21 @@ def fidelity_measure(source: str, chunks: Iterable[str]) -> Fidelity:
     """
     wanted = facts(source)
     missing = set(wanted)
-    for chunk in chunks:
+    for several in _gathered(chunks):
         if not missing:
             break
-        missing -= facts(chunk)
+        missing -= facts(several)
     return Fidelity(len(wanted), len(wanted) - len(missing), tuple(sorted(missing)[:50]))
+
+
+def _gathered(chunks: Iterable[str]) -> Iterator[str]:
+    """Join chunks, so that each word they repeat is looked at once; nothing looked for spans the mark between them."""
+    parts: list[str] = []
+    size = 0
+    for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size >= _GATHERED_CHARS:
+            yield _APART.join(parts)
+            parts, size = [], 0
+    yield _APART.join(parts)

@@ -307,7 +307,7 @@ class ReaderLimits:
 
     max_bytes: int = 200 * 1024 * 1024
     max_pages: int = 5000
-    max_chars: int = 40_000_000
+    max_chars: int = 60_000_000
     wall_seconds: float = 600.0
     cpu_seconds: int = 300
     table_seconds: float = 60.0

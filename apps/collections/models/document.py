@@ -214,6 +214,11 @@ class Document(TenantModel):
         return self.status in (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
 
     @property
+    def is_live(self) -> bool:
+        """Tell whether it is searched today; only then do the statistics count its lexical rows."""
+        return self.live_from is not None and self.live_to is None
+
+    @property
     def progress_percent(self) -> float:
         """Give the progress of the running stage, 0 to 100."""
         return 100 * self.progress_current / self.progress_total if self.progress_total else 0.0

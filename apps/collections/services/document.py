@@ -342,10 +342,8 @@ def document_remove(
         collection: its row, locked by the caller.
         row: locked by the caller.
     """
-    terms.document_unindex(
-        collection=collection, document_id=row.pk, is_counted=row.live_to is None
-    )
-    is_live = row.live_from is not None and row.live_to is None
+    terms.document_unindex(collection=collection, document_id=row.pk, is_counted=row.is_live)
+    is_live = row.is_live
     if is_live:
         code_graph_forget(row)
     vectors = Embedding.objects.filter(
@@ -379,6 +377,7 @@ def document_enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:
         payload={"document": document.pk},
         dedupe_key=f"document:{document.pk}",
         topic=f"collection:{document.collection_id}",
+        weight=document.size,
     )
     document.save(update_fields=["job", "updated_at"])
 

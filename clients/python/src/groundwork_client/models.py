@@ -1411,6 +1411,8 @@ class Document(TypedDict):
     Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
     progress_current: int
     progress_total: int
+    waiting: DocumentWaiting | None
+    """Set while it waits for its turn, at the start and between two slices of work."""
     error_code: str
     error_message: str
     warnings: list[str]
@@ -1479,6 +1481,8 @@ class DocumentDetail(TypedDict):
     Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
     progress_current: int
     progress_total: int
+    waiting: DocumentWaiting | None
+    """Set while it waits for its turn, at the start and between two slices of work."""
     error_code: str
     error_message: str
     warnings: list[str]
@@ -1519,6 +1523,16 @@ class DocumentTypeRules(TypedDict):
 class DocumentTypeRulesRequest(TypedDict):
     rules: Any
     """Signals by type, as data; null for none. See document-types/example."""
+
+
+@final
+class DocumentWaiting(TypedDict):
+    text: str
+    """Why it waits, and about how long."""
+    documents: int
+    """Documents of the workspace that come first."""
+    seconds: int | None
+    """Until its turn, by estimate; null while no worker runs."""
 
 
 @final
@@ -4409,6 +4423,8 @@ class UploadedDocument(TypedDict):
     Chunking * `summarise` - Summarising * `embed` - Embedding * `index` - Indexing"""
     progress_current: int
     progress_total: int
+    waiting: DocumentWaiting | None
+    """Set while it waits for its turn, at the start and between two slices of work."""
     error_code: str
     error_message: str
     warnings: list[str]

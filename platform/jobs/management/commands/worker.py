@@ -15,11 +15,11 @@ from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
 from basics.processes import die_with_parent
-from jobs import registry, runner
+from jobs import registry, runner, slots
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
 from jobs.models import Worker
-from jobs.queue import ProcessLock, SharedFlag, install
+from jobs.queue import SharedFlag, install
 from jobs.sweeper import sweep
 
 log = structlog.get_logger(__name__)
@@ -55,8 +55,7 @@ class Command(BaseCommand):
         if tie := die_with_parent():
             os.register_at_fork(after_in_child=tie)
         runner.stop_flag = SharedFlag()
-        # One slot fewer than processes, so that one process always takes chat runs.
-        runner.cpu_slots = [ProcessLock() for _ in range(max(1, Conf.WORKERS - 1))]
+        slots.install(Conf.WORKERS)
         post_spawn.connect(_when_forked, dispatch_uid="jobs.worker")
         connections.close_all()
         cluster = Cluster()
@@ -102,6 +101,7 @@ def _when_forked(**kwargs: Any) -> None:
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
     util.Finalize(None, drain_if_started, exitpriority=100)
+    util.Finalize(None, slots.small_join, exitpriority=90)
 
 
 def _on_terminate(*_: Any) -> None:
