@@ -4,6 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
@@ -12,132 +13,46 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Worker",
+            name='Worker',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=80, unique=True)),
-                (
-                    "started_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-                (
-                    "seen_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-                ("processes", models.PositiveSmallIntegerField(default=1)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=80, unique=True)),
+                ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('seen_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('processes', models.PositiveSmallIntegerField(default=1)),
             ],
         ),
         migrations.CreateModel(
-            name="Job",
+            name='Job',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(max_length=60)),
-                ("payload", models.JSONField(default=dict)),
-                ("lane", models.CharField(default="cpu", max_length=4)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("running", "Running"),
-                            ("succeeded", "Succeeded"),
-                            ("failed", "Failed"),
-                            ("cancelled", "Cancelled"),
-                        ],
-                        default="queued",
-                        max_length=10,
-                    ),
-                ),
-                ("dedupe_key", models.CharField(blank=True, max_length=120)),
-                (
-                    "topic",
-                    models.CharField(
-                        blank=True, help_text="Channel that is told about progress.", max_length=60
-                    ),
-                ),
-                (
-                    "user_id",
-                    models.BigIntegerField(help_text="On whose behalf it runs.", null=True),
-                ),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("max_attempts", models.PositiveSmallIntegerField(default=3)),
-                ("worker", models.CharField(blank=True, max_length=80)),
-                ("lease_expires_at", models.DateTimeField(null=True)),
-                (
-                    "run_after",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-                (
-                    "woken_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(),
-                        help_text="When the queue was last told.",
-                    ),
-                ),
-                ("progress_current", models.BigIntegerField(default=0)),
-                ("progress_total", models.BigIntegerField(default=0)),
-                ("progress_message", models.CharField(blank=True, max_length=200)),
-                ("cancel_requested_at", models.DateTimeField(null=True)),
-                ("error_code", models.CharField(blank=True, max_length=60)),
-                ("error_message", models.TextField(blank=True)),
-                (
-                    "created_at",
-                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
-                ),
-                ("started_at", models.DateTimeField(null=True)),
-                ("finished_at", models.DateTimeField(null=True)),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="tenancy.tenant",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(max_length=60)),
+                ('payload', models.JSONField(default=dict)),
+                ('lane', models.CharField(default='cpu', max_length=4)),
+                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
+                ('dedupe_key', models.CharField(blank=True, max_length=120)),
+                ('topic', models.CharField(blank=True, help_text='Channel that is told about progress.', max_length=60)),
+                ('user_id', models.BigIntegerField(help_text='On whose behalf it runs.', null=True)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('max_attempts', models.PositiveSmallIntegerField(default=3)),
+                ('worker', models.CharField(blank=True, max_length=80)),
+                ('lease_expires_at', models.DateTimeField(null=True)),
+                ('run_after', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('woken_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text='When the queue was last told.')),
+                ('progress_current', models.BigIntegerField(default=0)),
+                ('progress_total', models.BigIntegerField(default=0)),
+                ('progress_message', models.CharField(blank=True, max_length=200)),
+                ('cancel_requested_at', models.DateTimeField(null=True)),
+                ('error_code', models.CharField(blank=True, max_length=60)),
+                ('error_message', models.TextField(blank=True)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('started_at', models.DateTimeField(null=True)),
+                ('finished_at', models.DateTimeField(null=True)),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("status", "queued")),
-                        fields=["status", "run_after"],
-                        name="job_queue",
-                    ),
-                    models.Index(
-                        condition=models.Q(("status", "running")),
-                        fields=["lease_expires_at"],
-                        name="job_leases",
-                    ),
-                    models.Index(fields=["tenant", "-created_at"], name="job_tenant_newest"),
-                ],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            (
-                                "status__in",
-                                ["queued", "running", "succeeded", "failed", "cancelled"],
-                            )
-                        ),
-                        name="job_status_known",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(
-                            ("status__in", ["queued", "running"]),
-                            models.Q(("dedupe_key", ""), _negated=True),
-                        ),
-                        fields=("tenant", "kind", "dedupe_key"),
-                        name="job_one_active_per_dedupe_key",
-                    ),
-                ],
+                'indexes': [models.Index(condition=models.Q(('status', 'queued')), fields=['status', 'run_after'], name='job_queue'), models.Index(condition=models.Q(('status', 'running')), fields=['lease_expires_at'], name='job_leases'), models.Index(fields=['tenant', '-created_at'], name='job_tenant_newest')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['queued', 'running', 'succeeded', 'failed', 'cancelled'])), name='job_status_known'), models.UniqueConstraint(condition=models.Q(('status__in', ['queued', 'running']), models.Q(('dedupe_key', ''), _negated=True)), fields=('tenant', 'kind', 'dedupe_key'), name='job_one_active_per_dedupe_key')],
             },
         ),
     ]
