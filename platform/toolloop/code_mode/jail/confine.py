@@ -17,7 +17,11 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 1, 38, 
 _SIGKILL = 9
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 1  # SECCOMP_RET_ERRNO | EPERM
 _LOAD, _EQUAL, _ABOVE, _SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
-_NUMBER, _ARCHITECTURE, _PROTECTION = 0, 4, 32  # Offsets in struct seccomp_data; the last is the third argument.
+_NUMBER, _ARCHITECTURE, _PROTECTION = (
+    0,
+    4,
+    32,
+)  # Offsets in struct seccomp_data; the last is the third argument.
 _EXECUTABLE = 4  # PROT_EXEC
 _X32 = 0x40000000  # The other numbering of system calls on x86-64.
 

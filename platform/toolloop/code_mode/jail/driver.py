@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import contextlib
 import secrets
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -25,9 +23,9 @@ from toolloop.code_mode.host import (
     ToolHost,
     tasks_end,
 )
-from toolloop.code_mode.jail.channel import Frames, packed
 from toolloop.code_mode.jail.check import check
 from toolloop.code_mode.jail.endings import problem_of
+from toolloop.code_mode.jail.line import Late, Line, Lost
 from toolloop.code_mode.jail.zygote import Zygote, room, zygote_get
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
@@ -40,7 +38,6 @@ from toolloop.messages import ToolCall
 
 INTERPRETER = f"cpython {sys.version_info.major}.{sys.version_info.minor}"
 _ROOM_S = 5.0  # How long a program waits for one of the places of this process.
-_GRACE_S = 0.5  # After which the host ends a program that its own timer should have ended.
 _IN_THREAD_BYTES = 4096  # Longer programs are read off the event loop.
 _MOST_READINGS = 2000
 
@@ -143,10 +140,6 @@ def _only_loop(tree: ast.Module) -> int:
     return loops[0] if len(loops) == 1 else 0
 
 
-class _Lost(Exception):
-    """The program's process ended without a word, or said something that it cannot say."""
-
-
 class _Ended(Exception):
     """The program was ended by the host."""
 
@@ -182,9 +175,7 @@ class _Run:
         self._muted = 0  # Characters of output that were reported before the pause.
         self._slept = 0.0
         self._line = 0
-        self._pid = 0
         self._begun = time.monotonic()
-        self._frames = Frames(limits.result_bytes * 8 + 1_000_000)
         host.ordered = not program.is_async
 
     def remember(self, state: Mapping[str, Any]) -> None:
@@ -222,7 +213,7 @@ class _Run:
 
     async def _session(self, zygote: Zygote) -> Outcome:
         try:
-            line = zygote.fork()
+            line = Line(zygote, self.limits)
         except OSError as error:
             return self._ended(Problem(Ending.WORKER_CRASHED, f"The sandbox was lost: {error}"))
         try:
@@ -231,22 +222,17 @@ class _Run:
             return self._ended(ended.problem)
         except CallsExhausted as error:
             return self._ended(Problem(Ending.LIMIT_CALLS, str(error), self._last_line()))
-        except (_Lost, OSError) as error:
-            if self._computed() > self.limits.run_s:
-                return self._ended(self._late(self._last_line()))
+        except Late:
+            return self._ended(self._late(self._last_line()))
+        except Lost as error:
             text = f"The interpreter was lost: {error}"[:300]
             return self._ended(Problem(Ending.WORKER_CRASHED, text, self._last_line()))
         finally:
             line.close()
-            if self._pid:
-                zygote.end(self._pid)
 
-    async def _drive(self, line: socket.socket) -> Outcome:
+    async def _drive(self, line: Line) -> Outcome:
         limits = self.limits
-        hello = await self._next(line)
-        if hello[0] != "hello":
-            raise _Lost("no greeting")
-        self._pid = int(hello[1])
+        await line.greet()
         order = {
             "source": self.program.source,
             "tools": list(self.host.names),
@@ -261,11 +247,11 @@ class _Run:
             "most_calls": limits.tool_calls,
             "depth": limits.recursion_depth,
         }
-        await self._send(line, ["order", order])
+        await line.send(["order", order])
         for number, planned in self.planned.items():
             self._tasks[number] = asyncio.create_task(self.host.make(planned))
         while True:
-            frame = await self._next(line)
+            frame = await line.next()
             match frame:
                 case ["out", "stdout" | "stderr" as stream, str(text)]:
                     self._printed(stream, text)
@@ -279,14 +265,14 @@ class _Run:
                 case ["late", int(where)]:
                     return self._ended(self._late(where or self._last_line()))
                 case ["unconfined", str(text)]:
-                    raise _Lost(f"it cannot be confined on this machine: {text}")
+                    raise Lost(f"it cannot be confined on this machine: {text}")
                 case _:
                     try:
                         answer = await self._answer(frame)
                     except ApprovalNeeded as needed:
                         return await self._pause(needed.pending)
                     if answer is not None:
-                        await self._send(line, answer)
+                        await line.send(answer)
 
     async def _answer(self, frame: list[Any]) -> Any:
         match frame:
@@ -299,10 +285,11 @@ class _Run:
                 return await self._parallel(specs, where)
             case ["wait", None | int() | float() as seconds]:
                 return await self._wait(seconds)
-            case ["sleep", int() | float() as seconds]:
+            case ["sleep", int() | float() as seconds, int(where)]:
+                self._line = where
                 return await self._sleep(float(seconds))
             case _:
-                raise _Lost("it said something that no program says")
+                raise Lost("it said something that no program says")
 
     # Calls that the program waits for
 
@@ -311,14 +298,18 @@ class _Run:
         if self._again:
             return self._repeated("call", name)
         planned = [self._planned(name, given, line)]
-        return self._kept("call", name, await self._made(planned, lambda: self.host.make(planned[0])))
+        return self._kept(
+            "call", name, await self._made(planned, lambda: self.host.make(planned[0]))
+        )
 
     async def _parallel(self, specs: list[Any], line: int) -> Any:
         self._line = line
         if self._again:
             return self._repeated("call", PARALLEL)
         planned = self.host.plan(PARALLEL, [specs], {}, line) if specs else []
-        return self._kept("call", PARALLEL, await self._made(planned, lambda: self.host.make_all(planned)))
+        return self._kept(
+            "call", PARALLEL, await self._made(planned, lambda: self.host.make_all(planned))
+        )
 
     async def _made(self, planned: list[Planned], make: Callable[[], Any]) -> Answer:
         try:
@@ -346,14 +337,14 @@ class _Run:
 
     def _planned(self, name: str, given: Any, line: int) -> Planned:
         if not self.host.has(name) or name == PARALLEL:
-            raise _Lost("it called what is no tool")
+            raise Lost("it called what is no tool")
         if isinstance(given, str):
             return self.host.refused(name, line, given)
         match given:
             case [list(args), dict(kwargs)]:
                 return self.host.plan(name, args, kwargs, line)[0]
             case _:
-                raise _Lost("its call has no arguments")
+                raise Lost("its call has no arguments")
 
     async def _sleep(self, seconds: float) -> Any:
         if not self._again:
@@ -393,9 +384,7 @@ class _Run:
             if seconds is not None and not running and not self._tasks:
                 await asyncio.sleep(self._sleepable(seconds))
             elif running:
-                await asyncio.wait(
-                    running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-                )
+                await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 self._collect()
             elif self._tasks:
                 raise ApprovalNeeded(())
@@ -459,7 +448,7 @@ class _Run:
                 value, nodes=self.limits.value_nodes, size=self.limits.result_bytes, loose=True
             )
         except ValueTooLarge as error:
-            raise _Lost("its value is larger than a program may send") from error
+            raise Lost("its value is larger than a program may send") from error
         result = CodeResult(
             Ending.OK,
             value=plain,
@@ -505,47 +494,6 @@ class _Run:
 
     def _spent(self) -> float:
         return self.spent_s + time.monotonic() - self._begun
-
-    # The line to the program
-
-    async def _send(self, line: socket.socket, frame: Any) -> None:
-        try:
-            await asyncio.get_running_loop().sock_sendall(line, packed(frame))
-        except OSError as error:
-            raise _Lost("it does not listen") from error
-
-    async def _next(self, line: socket.socket) -> Any:
-        """Return what the program says next; end it when it computes for too long without a word."""
-        loop = asyncio.get_running_loop()
-        begun = self._computed()
-        while True:
-            try:
-                frame = self._frames.take()
-            except ValueError as error:
-                raise _Lost(str(error)) from error
-            if frame is not None:
-                return frame
-            limits = self.limits
-            used = self._computed()
-            left = min(limits.run_s - used, limits.turn_s - (used - begun)) + _GRACE_S
-            if left <= 0:
-                raise _Ended(self._late(self._last_line()))
-            try:
-                data = await asyncio.wait_for(loop.sock_recv(line, 262_144), left + 0.01)
-            except TimeoutError:
-                continue
-            if not data:
-                raise _Lost("it ended without a word")
-            self._frames.add(data)
-
-    def _computed(self) -> float:
-        """Return the seconds the program's process has computed: a machine that is busy is not its fault."""
-        if not self._pid:
-            return 0.0
-        with contextlib.suppress(OSError):
-            # The kernel's number of the clock of another process, see clock_getcpuclockid(3).
-            return time.clock_gettime((~self._pid) << 3 | 2)
-        return 0.0
 
 
 async def _taken(free: Any) -> bool:

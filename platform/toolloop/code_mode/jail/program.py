@@ -6,6 +6,7 @@ import ast
 import asyncio
 import builtins
 import io
+import json
 import operator
 import os
 import random
@@ -39,7 +40,7 @@ class Host:
         self.channel = channel
         self.order = order
         self.readings: list[float] = list(order["clock"])
-        self._read = self._told = 0
+        self._read, self._told = 0, len(self.readings)
         self._calls = 0
         self.waiting: dict[int, asyncio.Future[Any]] = {}
         self.out = {name: _Out(self, name) for name in ("stdout", "stderr")}
@@ -84,19 +85,17 @@ class Host:
             self.timer_set()
 
     def _tell_readings(self) -> None:
-        new = self.readings[self._told :] if self._told < len(self.readings) else []
-        if self._told < len(self.order["clock"]):
-            new = self.readings[max(self._told, len(self.order["clock"])) :]
-        self._told = len(self.readings)
-        if new:
-            self._tell("clock", new)
+        """Tell the host what the clock said since it was last told; what it sent itself it knows."""
+        if self._told < len(self.readings):
+            self._tell("clock", self.readings[self._told :])
+            self._told = len(self.readings)
 
     def sleep(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             seconds = float(seconds)
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
-        self._ask("sleep", min(float(seconds), 1e9))
+        self._ask("sleep", min(float(seconds), 1e9), line_of(sys._getframe(1)))
 
     def now(self) -> float:
         """Return the time of day; a program that is run again after a pause reads what it read the first time."""
@@ -134,14 +133,29 @@ class Host:
         try:
             plain = self._plain([list(args), kwargs])
         except NotJson as error:
-            text = f"{name}() takes JSON values (str, int, float, bool, None, list, dict), not {error}"
+            text = (
+                f"{name}() takes JSON values (str, int, float, bool, None, list, dict), not {error}"
+            )
             return [name, text, line]
         except ValueTooLarge:
             return [name, f"{name}(): the arguments are too large; pass a smaller part", line]
         return [name, plain, line]
 
     def _plain(self, value: Any) -> Any:
-        return value_plain(value, nodes=self.order["nodes"], size=self.order["size"])
+        plain = value_plain(value, nodes=self.order["nodes"], size=self.order["size"])
+        try:
+            json.dumps(plain, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise NotJson("a text with half a character") from None
+        return plain
+
+    def value_plain(self, value: Any) -> Any:
+        """Return the value of the last expression as JSON, or as a text that says what it is."""
+        size, nodes = self.order["size"], self.order["nodes"]
+        try:
+            return value_plain(_opened(value), nodes=nodes, size=size, loose=True)
+        except ValueTooLarge:
+            return f"<{type(value).__name__}, too large to show: print or return a part of it>"
 
     def parallel(self, *specs: Any) -> Any:
         named = {id(tool): name for name, tool in self.tools.items()}
@@ -221,6 +235,8 @@ class _Out(io.TextIOBase):
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if not text.isascii():
+            text.encode()  # As every stream of text does: half a character is no text.
         for start in range(0, len(text), 65536):
             part = text[start : start + 65536]
             self._parts.append(part)
@@ -287,44 +303,62 @@ def run(channel: Channel, order: dict[str, Any]) -> NoReturn:
     random.seed(order["seed"])
     asyncio.set_event_loop_policy(_Policy())
     warnings.simplefilter("ignore")
-    reserve = bytearray(2 * 1024 * 1024)  # To tell of an end by lack of memory.
     signal.signal(signal.SIGPROF, host.late)
     host.timer_set()
     sys.setrecursionlimit(order["depth"] + 12)  # The frames below the program's own.
-    try:
-        _execute(order["source"], namespace)
-        value = namespace.get(rules.VALUE)
-    except BaseException as error:  # noqa: BLE001 - whatever a program raises, its host is told
-        host.timer_stop()
-        del reserve
-        sys.setrecursionlimit(order["depth"] + 500)
-        _finish(host, ["error", *_described(error)])
-    sys.setrecursionlimit(order["depth"] + 500)
-    try:
-        plain = value_plain(_opened(value), nodes=order["nodes"], size=order["size"], loose=True)
-    except ValueTooLarge:
-        plain = f"<{type(value).__name__}, too large to show: print or return a part of it>"
-    except MemoryError:
-        del reserve
-        _finish(host, ["error", "MemoryError", "", 0, False])
+    reserve = bytearray(4 * 1024 * 1024)
+    value, error = _attempt(order["source"], namespace, reserve)
     host.timer_stop()
+    sys.setrecursionlimit(order["depth"] + 500)
+    if error is not None:
+        _finish(host, ["error", *_described(error)])
+    host.timer_set()  # Reading the value may run code of the program's own.
+    plain, error = _attempt_value(host, value, reserve)
+    host.timer_stop()
+    if error is not None:
+        _finish(host, ["error", *_described(error)])
     _finish(host, ["end", plain])
 
 
-def _finish(host: Host, frame: list[Any]) -> NoReturn:
+# Where memory ends, CPython 3.11 loops for ever in a frame that handles an exception beyond its 256th instruction: it needs an
+# integer then, and only small ones exist already. So these two are short, and first of all give memory back.
+
+
+def _attempt(source: str, namespace: dict[str, Any], reserve: bytearray) -> tuple[Any, Any]:
     try:
+        return _execute(source, namespace), None
+    except BaseException as error:  # noqa: BLE001 - whatever a program raises, its host is told
+        reserve.clear()
+        return None, error
+
+
+def _attempt_value(host: Host, value: Any, reserve: bytearray) -> tuple[Any, Any]:
+    try:
+        return host.value_plain(value), None
+    except BaseException as error:  # noqa: BLE001 - a class of the program's own may raise
+        reserve.clear()
+        return None, error
+
+
+def _finish(host: Host, frame: list[Any]) -> NoReturn:
+    """Send the last frame, with a mark for every half character, and end."""
+    try:
+        if "\\ud" in json.dumps(frame):
+            raw = json.dumps(frame, ensure_ascii=False).encode(errors="replace")
+            frame = json.loads(raw)
         host.flush()
         host.channel.send(*frame)
     finally:
         os._exit(0)
 
 
-def _execute(source: str, namespace: dict[str, Any]) -> None:
+def _execute(source: str, namespace: dict[str, Any]) -> Any:
     tree = rules.rewritten(ast.parse(source, NAME))
     code = compile(tree, NAME, "exec", flags=_FLAGS, dont_inherit=True)
     result = eval(code, namespace)  # noqa: S307 - running programs is what this process is for
     if code.co_flags & 0x80:  # inspect.CO_COROUTINE
         asyncio.run(result)
+    return namespace.get(rules.VALUE)
 
 
 def _described(error: BaseException) -> tuple[str, str, int, bool]:
@@ -348,7 +382,9 @@ def _opened(value: Any) -> Any:
     """Return the attributes of an instance of a class of the program's own, the name of a function."""
     if isinstance(value, types.FunctionType | type | types.ModuleType):
         return f"<{value.__name__[:100]}>"
-    if type(value).__module__ == "__main__" and type(value).__flags__ & 512:  # made by a class statement
+    if (
+        type(value).__module__ == "__main__" and type(value).__flags__ & 512
+    ):  # made by a class statement
         if isinstance(value, str | int | float | tuple | list | dict | set | frozenset):
             return value
         try:
@@ -367,14 +403,17 @@ def _namespace(host: Host) -> dict[str, Any]:
     space = module.__dict__
     for name in ("__loader__", "__package__", "__spec__"):
         space.pop(name, None)
-    host.tools = {name: _tool(host, name, awaited=host.order["awaits"]) for name in host.order["tools"]}
+    host.tools = {
+        name: _tool(host, name, awaited=host.order["awaits"]) for name in host.order["tools"]
+    }
     space.update(host.tools)
     space.setdefault("parallel", host.parallel)
     space[rules.TEXT] = _text
     own = {name: getattr(builtins, name) for name in dir(builtins) if name not in rules.BUILTINS}
     own |= {
         "__build_class__": builtins.__build_class__,
-        "__import__": _import,
+        # Also used by the library, for what it imports late; that a program imports is checked before it runs.
+        "__import__": builtins.__import__,
         "getattr": _guarded(getattr),
         "hasattr": _guarded(hasattr),
         "setattr": _guarded(setattr),
@@ -440,7 +479,7 @@ def _methodcaller(*args: Any, **kwargs: Any) -> Any:
 
 def _text(thing: Any) -> Any:
     """Return a thing whose ``format`` is about to be used; a text must not reach inside the interpreter."""
-    if isinstance(thing, str) and "__" in thing or isinstance(thing, str) and "_" in thing:
+    if isinstance(thing, str) and "_" in thing:
         name = rules.field_inside(thing)
         if name:
             raise AttributeError(f"{name!r} cannot be used here")
@@ -449,16 +488,6 @@ def _text(thing: Any) -> Any:
 
 def _open(*_: Any, **__: Any) -> Any:
     raise PermissionError("There are no files here; use the tools.")
-
-
-def _import(name: str, space: Any = None, local: Any = None, names: Any = (), level: int = 0) -> Any:
-    if level or name not in rules.MODULES:
-        raise ImportError(f"{name} cannot be imported here")
-    for one in names or ():
-        only, without = rules.ONLY.get(name), rules.NOT.get(name, frozenset())
-        if one in without or (only is not None and one not in only and one != "*"):
-            raise ImportError(f"{name}.{one} cannot be imported here")
-    return builtins.__import__(name, space, local, names, level)
 
 
 def _checked(source: Any, mode: str) -> Any:
@@ -471,6 +500,8 @@ def _checked(source: Any, mode: str) -> Any:
     tree = ast.parse(source, "<string>", mode)
     for _, name in rules.inside(tree):
         raise AttributeError(f"{name!r} cannot be used here")
+    for name in rules.imports_outside(tree):
+        raise ImportError(f"{name} cannot be imported here")
     tree = rules._Rewriter().visit(tree)
     return compile(tree, "<string>", mode, dont_inherit=True)
 

@@ -112,6 +112,23 @@ def inside(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 yield node, name
 
 
+def imports_outside(tree: ast.AST) -> Iterator[str]:
+    """Yield what a program imports and may not, without a look at the modules themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name not in MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            if module not in MODULES:
+                yield module
+                continue
+            only, without = ONLY.get(module), NOT.get(module, frozenset())
+            for alias in node.names:
+                name = alias.name
+                if name in without or name.startswith("_") or (only is not None and name not in only):
+                    yield f"{module}.{name}"
+
+
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
