@@ -111,10 +111,25 @@ def _arguments(event: list[Any]) -> list[Any]:
     return ["call", event[1], {**dict(zip(names, given[0], strict=False)), **given[1]}]
 
 
-def difference(want: dict[str, Any], got: dict[str, Any]) -> str:
-    """Return what differs between two runs of a program; "" for nothing."""
-    wanted = [json.dumps(_arguments(e)) for e in want["events"]]
-    found = [json.dumps(_arguments(e)) for e in got["events"]]
+def _apart(events: list[Any]) -> list[Any]:
+    """Return what was printed as one text, and the calls after it."""
+    text = "".join(event[1] for event in events if event[0] == "out")
+    return [["out", text], *(event for event in events if event[0] == "call")]
+
+
+def difference(want: dict[str, Any], got: dict[str, Any], *, awaited: bool = False) -> str:
+    """Return what differs between two runs of a program; "" for nothing.
+
+    Args:
+        want, got: the runs.
+        awaited: the program awaits its tools. They run beside it then, so only the order of what it prints and that of its
+            calls are its own, not where in its prints a call begins.
+    """
+    before, after = want["events"], got["events"]
+    if awaited:
+        before, after = _apart(before), _apart(after)
+    wanted = [json.dumps(_arguments(e)) for e in before]
+    found = [json.dumps(_arguments(e)) for e in after]
     for i in range(max(len(wanted), len(found))):
         here = wanted[i] if i < len(wanted) else "nothing"
         there = found[i] if i < len(found) else "nothing"
@@ -123,7 +138,12 @@ def difference(want: dict[str, Any], got: dict[str, Any]) -> str:
     if want["ending"] != got["ending"][:3]:
         error, other = want["ending"][1:], got["ending"][1:3]
         # An advice may follow the text of a NameError.
-        if not (error and other and error[0] == other[0] == "NameError" and other[1].startswith(error[1])):
+        if not (
+            error
+            and other
+            and error[0] == other[0] == "NameError"
+            and other[1].startswith(error[1])
+        ):
             return f"CPython ended {want['ending']}, code mode {got['ending']}"
     return ""
 
@@ -147,7 +167,7 @@ async def compare(seeds: Sequence[int]) -> Compared:
         if got["refused"] and not got["calls"] and not got["events"]:
             why = got["text"]
             compared.refused[why] = compared.refused.get(why, 0) + 1
-        elif found := difference(want, got):
+        elif found := difference(want, got, awaited=families == "awaited"):
             compared.different.append(
                 {"seed": seed, "families": families, "difference": found, "program": source}
             )

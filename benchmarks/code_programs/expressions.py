@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import random
 
-INTS = ("0", "1", "-1", "2", "3", "7", "-7", "10", "255", "-128", "10**18", "-(2**70)", "True", "False")
+INTS = (
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "7",
+    "-7",
+    "10",
+    "255",
+    "-128",
+    "10**18",
+    "-(2**70)",
+    "True",
+    "False",
+)
 FLOATS = ("0.0", "-0.0", "1.0", "2.675", "1.005", "0.1", "-2.5", "0.5", "1.5", "1e16", "1e-7", "1e300", "3.0", "123456.789",
           "float('inf')", "float('-inf')", "float('nan')")  # fmt: skip
 TEXTS = ("''", "'a'", "'Hello World'", "'straße'", "'ǅungla'", "'İx'", "'  pad\\t\\n'", "'a,b,,c'", "'12'", "'-3'", "'1_000'", "'٣'",
@@ -38,7 +53,9 @@ class Expressions:
         if kind == 7:
             return f"(({left}) ** {self.one('0', '1', '2', '3', '-1', '0.5', '-2.0')})"
         if kind == 8:
-            return f"round({left}{self.one('', ', 0', ', 1', ', 2', ', -1', ', -2', ', None', ', 5')})"
+            return (
+                f"round({left}{self.one('', ', 0', ', 1', ', 2', ', -1', ', -2', ', None', ', 5')})"
+            )
         if kind == 9:
             return f"divmod({left}, {right})[{self.one('0', '1')}]"
         if kind == 10:
@@ -137,7 +154,18 @@ class Expressions:
         """Return an expression of any type whose text is the same in every process."""
         kind = self.rng.randrange(9)
         if depth <= 0 or kind < 2:
-            return self.one(self.number(0), self.text(0), "None", "True", "...", "()", "[]", "{}", "3j", "(1-2.5j)")
+            return self.one(
+                self.number(0),
+                self.text(0),
+                "None",
+                "True",
+                "...",
+                "()",
+                "[]",
+                "{}",
+                "3j",
+                "(1-2.5j)",
+            )
         if kind == 2:
             return self.list(depth - 1)
         if kind == 3:
@@ -173,7 +201,11 @@ class Expressions:
         return "[" + ", ".join(self.number(1) for _ in range(self.rng.randrange(1, 6))) + "]"
 
     def ints(self) -> str:
-        return "[" + ", ".join(str(self.rng.randrange(-9, 30)) for _ in range(self.rng.randrange(7))) + "]"
+        return (
+            "["
+            + ", ".join(str(self.rng.randrange(-9, 30)) for _ in range(self.rng.randrange(7)))
+            + "]"
+        )
 
     def words(self) -> str:
         return "[" + ", ".join(self.one(*TEXTS) for _ in range(self.rng.randrange(1, 6))) + "]"
@@ -190,6 +222,9 @@ class Expressions:
         return "{" + ", ".join(pairs) + "}"
 
     def set(self) -> str:
-        items = ", ".join(self.one("1", "2", "3.0", "True", "17", "-5", "'a'", "'b'", "(1,)", "100", "8") for _ in range(self.rng.randrange(1, 5)))
+        items = ", ".join(
+            self.one("1", "2", "3.0", "True", "17", "-5", "'a'", "'b'", "(1,)", "100", "8")
+            for _ in range(self.rng.randrange(1, 5))
+        )
         return self.one(f"{{{items}}}", f"frozenset([{items}])", f"({{{items}}} | {{4, 5}})", f"({{{items}}} & {{1, 2, 'a'}})",
                         f"({{{items}}} ^ {{1, 9}})", f"({{{items}}} - {{2}})", f"set([{items}])")  # fmt: skip

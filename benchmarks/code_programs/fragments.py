@@ -32,7 +32,7 @@ show(lambda: $p + $p)
 show(lambda: $p * $i)
 show(lambda: $p in $p)
 ====
-show(lambda: {{round/abs/int/float/bool/complex/str/repr/len/sum/sorted/list/tuple/set/max/min/any/all/hash/ord/chr/bin/hex/oct/reversed/iter/dict/bytes/callable/type}}($p){{/ is None}})
+show(lambda: {{round/abs/int/float/bool/complex/str/repr/len/sum/sorted/list/tuple/max/min/any/all/ord/chr/bin/hex/oct/reversed/iter/dict/bytes/callable/type}}($p){{/ is None}})
 ====
 show(lambda: round($n, $i))
 show(lambda: round($n))
@@ -64,7 +64,7 @@ show(lambda: '%*d|%-*d|%.*f' % (6, $i, 4, $i, 2, $n))
 ====
 show(lambda: (hash(1) == hash(1.0) == hash(True), {1: 'a', 1.0: 'b', True: 'c'}, {$k: 1, $k: 2}))
 show(lambda: {$k: $k}[$k])
-show(lambda: $n == $n or hash($n) == hash($n))
+show(lambda: hash($i) == hash(float($i)))
 ====
 show(lambda: sum($L, $p))
 show(lambda: sum($N))
@@ -188,7 +188,7 @@ print()
 if (n := len($L)) > 1:
     print('long', n)
 print([y := 1, y ** 2], y)
-print([last := x for x in $I], 'last' in dir() and last)
+print([last := x for x in [0, *$I]], last)
 ====
 show(lambda: list(zip($I, $t)))
 show(lambda: list(zip([1, 2], {{[3, 4]/[3]/'abc'}}, strict=True)))

@@ -39,7 +39,7 @@ def program_make(seed: int) -> tuple[str, str]:
     Args:
         seed: any integer.
     """
-    rng = random.Random(seed)  # noqa: S311 - the same programs every time
+    rng = random.Random(seed)
     while True:
         text, families = _made(rng)
         with contextlib.suppress(SyntaxError), warnings.catch_warnings(action="ignore"):

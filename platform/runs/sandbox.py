@@ -1,6 +1,7 @@
 """Code mode for runs: programs signed and bound to their run, and the interpreter's end with the worker's.
 
-Nothing here may run before a worker forks: the interpreter's pool does not survive a fork (see docs/code-mode.md).
+Where programs run in pydantic-monty (not on Linux), nothing here may run before a worker forks: its pool does not survive a
+fork (see docs/code-mode.md).
 """
 
 from __future__ import annotations
@@ -48,3 +49,6 @@ async def sandbox_close() -> None:
     pool = sys.modules.get("toolloop.code_mode.pool")
     if pool is not None:
         await pool.pool_close()
+    zygote = sys.modules.get("toolloop.code_mode.jail.zygote")
+    if zygote is not None:
+        zygote.zygote_close()

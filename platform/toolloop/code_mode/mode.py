@@ -137,7 +137,12 @@ class CodeMode:
 
     def prompt(self) -> str:
         """Return the system prompt for a model that writes programs in its replies."""
-        parts = (self._preamble, self._functions(), prompts.environment(), self._postamble)
+        parts = (
+            self._preamble,
+            self._functions(),
+            prompts.environment(self._backend.name),
+            self._postamble,
+        )
         return "\n\n".join(part for part in parts if part)
 
     @staticmethod
@@ -315,7 +320,7 @@ class CodeMode:
             f"Run a Python program that calls {'the functions below' if self._described else 'your other tools'}, and "
             "read what it prints and the value of its last expression. Prefer one program over many calls: loop, filter "
             "and combine results in it.\n\n"
-            f"{self._functions()}\n\n{prompts.environment()}"
+            f"{self._functions()}\n\n{prompts.environment(self._backend.name)}"
         )
 
     def tool_schema(self, form: str = "openai") -> dict[str, Any]:

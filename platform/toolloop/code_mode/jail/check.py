@@ -50,6 +50,7 @@ class _Check(ast.NodeVisitor):
         self.problems: list[Problem] = []
         imported = {*scan.modules.values(), *(module for module, _ in scan.members.values())}
         self._has_paths = "pathlib" in imported
+        self._inside_function = 0
         self._guarded = 0  # Inside a try that catches a failing import.
 
     def refuse(self, node: ast.AST, what: str, advice: str) -> None:
@@ -101,6 +102,25 @@ class _Check(ast.NodeVisitor):
         if advice and isinstance(node.ctx, ast.Load) and node.id not in self.scan.bound:
             self.refuse(node, node.id, advice)
 
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for part in (*node.decorator_list, node.args, *([node.returns] if node.returns else [])):
+            self.visit(part)
+        self._inside_function += 1
+        for item in node.body:
+            self.visit(item)
+        self._inside_function -= 1
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        shows_all = (
+            name in ("dir", "vars", "locals") and not node.args and name not in self.scan.bound
+        )
+        if shows_all and not self._inside_function:
+            self.refuse(node, f"{name}() of the whole program", "Keep the values in a dict.")
+        self.generic_visit(node)
+
     def visit_Attribute(self, node: ast.Attribute) -> None:
         module, name = self.scan.member(node)
         if module:
@@ -110,10 +130,13 @@ class _Check(ast.NodeVisitor):
                 self.refuse(node, f"{module}.{name}", f"{module} does not have it here.")
         elif self._has_paths and node.attr in rules.FILES and not self.scan.is_module(node):
             self.refuse(node, node.attr, "There are no files here; use the tools.")
-        elif node.attr == "__dict__" and isinstance(node.value, ast.Name):
-            if node.value.id in self.scan.waiting and node.value.id not in self.scan.bound:
-                self.refuse(node, "__dict__ of a tool", "Call the tool.")
+        elif node.attr == "__dict__" and self._is_tool(node.value):
+            self.refuse(node, "__dict__ of a tool", "Call the tool.")
         self.generic_visit(node)
+
+    def _is_tool(self, node: ast.expr) -> bool:
+        own = self.scan.bound
+        return isinstance(node, ast.Name) and node.id in self.scan.waiting and node.id not in own
 
 
 def _has(module: str, name: str) -> bool:

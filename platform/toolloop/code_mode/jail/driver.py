@@ -6,7 +6,6 @@ it goes on it is run again, is given the same answers, and is at the same place.
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import secrets
 import sys
@@ -15,30 +14,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolloop.code_mode.backend import Outcome
-from toolloop.code_mode.host import (
-    Answer,
-    ApprovalNeeded,
-    CallsExhausted,
-    Planned,
-    ToolHost,
-    tasks_end,
-)
-from toolloop.code_mode.jail.check import check
+from toolloop.code_mode.host import ApprovalNeeded, CallsExhausted, ToolHost
+from toolloop.code_mode.jail.answers import Answers, Ended
 from toolloop.code_mode.jail.endings import problem_of
 from toolloop.code_mode.jail.line import Late, Line, Lost
-from toolloop.code_mode.jail.zygote import Zygote, room, zygote_get
+from toolloop.code_mode.jail.reading import Program, program_prepare
+from toolloop.code_mode.jail.zygote import Zygote, room, zygote_get, zygote_ready
 from toolloop.code_mode.limits import CodeLimits
-from toolloop.code_mode.names import PARALLEL
 from toolloop.code_mode.result import CodeResult, Ending, Output, Problem
-from toolloop.code_mode.scan import Scan
 from toolloop.code_mode.state import StateRefused
 from toolloop.code_mode.values import ValueTooLarge, value_plain
 from toolloop.deferred import PendingCall
-from toolloop.messages import ToolCall
 
 INTERPRETER = f"cpython {sys.version_info.major}.{sys.version_info.minor}"
 _ROOM_S = 5.0  # How long a program waits for one of the places of this process.
-_IN_THREAD_BYTES = 4096  # Longer programs are read off the event loop.
 _MOST_READINGS = 2000
 
 
@@ -59,7 +48,7 @@ class CPythonBackend:
     ) -> Outcome:
         """See ``SandboxBackend``."""
         begun = time.monotonic()
-        read = await _read(source, host, limits)
+        read = await program_prepare(source, host, limits)
         if isinstance(read, Problem):
             return Outcome(read.result(source, duration_ms=(time.monotonic() - begun) * 1000))
         run = _Run(read, host, limits, on_output, secrets.randbits(64))
@@ -82,70 +71,13 @@ class CPythonBackend:
             raise StateRefused(
                 f"The program was paused by {state['interpreter']}, this is {INTERPRETER}: run it again."
             )
-        read = await _read(state["source"], host, limits)
+        read = await program_prepare(state["source"], host, limits)
         if isinstance(read, Problem):
             return Outcome(read.result(state["source"]))
         host.remember(state["host"])
         run = _Run(read, host, limits, on_output, state["seed"])
         run.remember(state)
         return await run.go(self._processes)
-
-
-class Program:
-    """A program that was read and found good to run.
-
-    Args:
-        source: its text.
-        scan: what was found in it.
-    """
-
-    def __init__(self, source: str, scan: Scan, loop_line: int) -> None:
-        self.source = source
-        self.is_async = scan.is_async
-        self.loop_line = loop_line
-
-
-async def _read(source: str, host: ToolHost, limits: CodeLimits) -> Program | Problem:
-    if len(source) > limits.code_bytes or len(source.encode(errors="replace")) > limits.code_bytes:
-        text = f"The program is longer than {limits.code_bytes} bytes."
-        return Problem(Ending.SYNTAX_ERROR, text, 0, "Write a shorter program, or several.")
-    if len(source) < _IN_THREAD_BYTES:
-        return program_read(source, host.names)
-    return await asyncio.to_thread(program_read, source, host.names)
-
-
-def program_read(source: str, tools: Any) -> Program | Problem:
-    """Parse and check a program of bounded length.
-
-    Args:
-        source: hostile text; the parser ends in one of four exceptions on it.
-        tools: names the program may call.
-    """
-    try:
-        source.encode()
-        source = source.replace("\r\n", "\n").replace("\r", "\n")
-        tree = ast.parse(source)
-        scan = Scan(tree, tools)
-        return check(tree, scan) or Program(source, scan, _only_loop(tree))
-    except SyntaxError as error:
-        return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error.msg}", error.lineno or 0)
-    except (RecursionError, MemoryError):
-        return Problem(Ending.SYNTAX_ERROR, "SyntaxError: the program is nested too deeply")
-    except ValueError as error:
-        return Problem(Ending.SYNTAX_ERROR, f"SyntaxError: {error}")
-
-
-def _only_loop(tree: ast.Module) -> int:
-    loops = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
-    return loops[0] if len(loops) == 1 else 0
-
-
-class _Ended(Exception):
-    """The program was ended by the host."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.error)
-        self.problem = problem
 
 
 class _Run:
@@ -163,33 +95,17 @@ class _Run:
         self.output = Output(limits.output_chars)
         self.spent_s = 0.0  # Before a pause.
         self.clock: list[float] = []
-        # What the program was told so far, in order, and what of it is still to be told again.
-        self.told: list[Any] = []
-        self._again: list[Any] = []
-        # Calls of a program that awaits, by its own number: answered and not told yet, and being worked on.
-        self.settled: dict[int, Answer] = {}
-        self.planned: dict[int, Planned] = {}
-        self._names: dict[int, str] = {}
-        self._tasks: dict[int, asyncio.Task[Answer]] = {}
+        self.answers = Answers(host, limits, is_async=program.is_async)
         self._on_output = on_output
         self._muted = 0  # Characters of output that were reported before the pause.
-        self._slept = 0.0
-        self._line = 0
         self._begun = time.monotonic()
         host.ordered = not program.is_async
 
     def remember(self, state: Mapping[str, Any]) -> None:
         """Go on where ``state`` was taken."""
         self.spent_s, self.clock = state["spent_s"], list(state["clock"])
-        self.told, self._again = list(state["told"]), list(state["told"])
         self._muted = state["output_total"]
-        self.settled = {int(k): Answer(*answer) for k, answer in state["settled"].items()}
-        self.planned = {
-            int(k): Planned(ToolCall.from_json(call), line)
-            for k, (call, line) in state["unsettled"].items()
-        }
-        self._names = {int(k): name for k, name in state["names"].items()}
-        self._slept = state["slept_s"]
+        self.answers.remember(state["answers"])
 
     async def go(self, processes: int) -> Outcome:
         """Run to an outcome, within the wall-clock limit."""
@@ -200,7 +116,8 @@ class _Run:
                 if not await _taken(free):
                     return self._ended(Problem(Ending.BUSY, "All places for programs are taken."))
                 try:
-                    return await self._session(await asyncio.to_thread(zygote_get))
+                    zygote = zygote_ready() or await asyncio.to_thread(zygote_get)
+                    return await self._session(zygote)
                 finally:
                     free.release()
         except TimeoutError:
@@ -209,7 +126,7 @@ class _Run:
             text = f"The program had not ended after {self.limits.wall_s:g} s."
             return self._ended(Problem(Ending.WALL_CLOCK, text, self._last_line()))
         finally:
-            await tasks_end(list(self._tasks.values()))
+            await self.answers.end()
 
     async def _session(self, zygote: Zygote) -> Outcome:
         try:
@@ -218,7 +135,7 @@ class _Run:
             return self._ended(Problem(Ending.WORKER_CRASHED, f"The sandbox was lost: {error}"))
         try:
             return await self._drive(line)
-        except _Ended as ended:
+        except Ended as ended:
             return self._ended(ended.problem)
         except CallsExhausted as error:
             return self._ended(Problem(Ending.LIMIT_CALLS, str(error), self._last_line()))
@@ -248,15 +165,14 @@ class _Run:
             "depth": limits.recursion_depth,
         }
         await line.send(["order", order])
-        for number, planned in self.planned.items():
-            self._tasks[number] = asyncio.create_task(self.host.make(planned))
+        self.answers.begin()
         while True:
             frame = await line.next()
             match frame:
                 case ["out", "stdout" | "stderr" as stream, str(text)]:
                     self._printed(stream, text)
-                case ["clock", list(readings)] if len(self.clock) < _MOST_READINGS:
-                    self.clock += [float(reading) for reading in readings]
+                case ["clock", [*readings]] if all(type(one) is float for one in readings):
+                    self.clock = [*self.clock, *readings][:_MOST_READINGS]
                 case ["end", value]:
                     return self._complete(value)
                 case ["error", str(kind), str(text), int(where), bool(syntax)]:
@@ -268,177 +184,31 @@ class _Run:
                     raise Lost(f"it cannot be confined on this machine: {text}")
                 case _:
                     try:
-                        answer = await self._answer(frame)
+                        answer = await self.answers.answer(frame)
                     except ApprovalNeeded as needed:
                         return await self._pause(needed.pending)
                     if answer is not None:
                         await line.send(answer)
 
-    async def _answer(self, frame: list[Any]) -> Any:
-        match frame:
-            case ["call", 0, str(name), given, int(where)]:
-                return await self._call(name, given, where)
-            case ["call", int(number), str(name), given, int(where)] if self.program.is_async:
-                self._call_begin(number, name, given, where)
-                return None
-            case ["parallel", list(specs), int(where)]:
-                return await self._parallel(specs, where)
-            case ["wait", None | int() | float() as seconds]:
-                return await self._wait(seconds)
-            case ["sleep", int() | float() as seconds, int(where)]:
-                self._line = where
-                return await self._sleep(float(seconds))
-            case _:
-                raise Lost("it said something that no program says")
-
-    # Calls that the program waits for
-
-    async def _call(self, name: str, given: Any, line: int) -> Any:
-        self._line = line
-        if self._again:
-            return self._repeated("call", name)
-        planned = [self._planned(name, given, line)]
-        return self._kept(
-            "call", name, await self._made(planned, lambda: self.host.make(planned[0]))
-        )
-
-    async def _parallel(self, specs: list[Any], line: int) -> Any:
-        self._line = line
-        if self._again:
-            return self._repeated("call", PARALLEL)
-        planned = self.host.plan(PARALLEL, [specs], {}, line) if specs else []
-        return self._kept(
-            "call", PARALLEL, await self._made(planned, lambda: self.host.make_all(planned))
-        )
-
-    async def _made(self, planned: list[Planned], make: Callable[[], Any]) -> Answer:
-        try:
-            answer: Answer = await make()
-        except ApprovalNeeded:
-            self.host.plan_undo(planned)
-            raise
-        return answer
-
-    def _kept(self, kind: str, name: str, answer: Answer) -> list[Any]:
-        self.told.append([kind, name, answer.to_json()])
-        return ["answer", *answer.to_json()]
-
-    def _repeated(self, kind: str, name: str) -> list[Any]:
-        """Return what the program was told when it was here before."""
-        known = self._again.pop(0)
-        if known[:2] != [kind, name]:
-            self._strayed()
-        return ["answer", *known[2]]
-
-    def _strayed(self) -> None:
-        text = "The program did not repeat what it did before it was paused."
-        advice = "Send a program that makes the remaining calls; those listed as done are done."
-        raise _Ended(Problem(Ending.RUNTIME_ERROR, text, self._last_line(), advice))
-
-    def _planned(self, name: str, given: Any, line: int) -> Planned:
-        if not self.host.has(name) or name == PARALLEL:
-            raise Lost("it called what is no tool")
-        if isinstance(given, str):
-            return self.host.refused(name, line, given)
-        match given:
-            case [list(args), dict(kwargs)]:
-                return self.host.plan(name, args, kwargs, line)[0]
-            case _:
-                raise Lost("its call has no arguments")
-
-    async def _sleep(self, seconds: float) -> Any:
-        if not self._again:
-            await asyncio.sleep(self._sleepable(seconds))
-        return ["slept"]
-
-    def _sleepable(self, seconds: float) -> float:
-        self._slept += max(0.0, seconds)
-        if self._slept > self.limits.sleep_s:
-            text = f"TimeoutError: a program may sleep {self.limits.sleep_s:g} s in all"
-            raise _Ended(Problem(Ending.LIMIT_TIME, text, self._last_line()))
-        return max(0.0, seconds)
-
-    # Calls that the program awaits
-
-    def _call_begin(self, number: int, name: str, given: Any, line: int) -> None:
-        self._line = line
-        if number in self._names:  # Made before the pause.
-            if self._names[number] != name:
-                self._strayed()
-            return
-        planned = self._planned(name, given, line)
-        self._names[number] = name
-        self.planned[number] = planned
-        self._tasks[number] = asyncio.create_task(self.host.make(planned))
-
-    async def _wait(self, seconds: float | None) -> Any:
-        """Wait for the first answers, or until the program wants to go on by itself."""
-        if self._again:
-            known = self._again.pop(0)
-            if known[0] not in ("answers", "skip"):
-                self._strayed()
-            return known
-        self._collect()
-        if not self.settled:
-            running = [task for task in self._tasks.values() if not task.done()]
-            if seconds is not None and not running and not self._tasks:
-                await asyncio.sleep(self._sleepable(seconds))
-            elif running:
-                await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-                self._collect()
-            elif self._tasks:
-                raise ApprovalNeeded(())
-            else:
-                text = "RuntimeError: the program waits for something that never happens"
-                raise _Ended(Problem(Ending.RUNTIME_ERROR, text, self._last_line()))
-        if not self.settled and seconds is None:
-            return await self._wait(seconds)
-        if self.settled:
-            answers = [[number, *answer.to_json()] for number, answer in self.settled.items()]
-            self.settled.clear()
-            frame: list[Any] = ["answers", answers]
-            self.told.append(frame)
-            return frame
-        self.told.append(["skip"])
-        return ["woken"]
-
-    def _collect(self) -> None:
-        """Take the answers of the tasks that have one; those that wait for somebody stay."""
-        for number, task in list(self._tasks.items()):
-            if task.done() and not isinstance(task.exception(), ApprovalNeeded):
-                self.settled[number] = task.result()
-                del self._tasks[number]
-                self.planned.pop(number, None)
-
     # The end
 
     async def _pause(self, pending: tuple[PendingCall, ...]) -> Outcome:
         """Write the program down; calls that still run are waited for, because they cannot be."""
-        if self._tasks:
-            await asyncio.wait(self._tasks.values())
-            self._collect()
-        for task in self._tasks.values():
-            error = task.exception()
-            if isinstance(error, ApprovalNeeded):
-                pending += error.pending
+        pending += await self.answers.rest()
         problem = Problem(
             Ending.PAUSED_APPROVAL,
             f"{', '.join(one.call.name for one in pending)} needs a decision.",
-            self._line,
+            self.answers.line,
         )
         state = {
             "interpreter": INTERPRETER,
             "source": self.program.source,
             "seed": self.seed,
             "clock": self.clock,
-            "told": self.told,
+            "answers": self.answers.memory(),
             "host": self.host.memory(),
             "output_total": self.output.total,
             "spent_s": self._spent(),
-            "slept_s": self._slept,
-            "settled": {str(k): answer.to_json() for k, answer in self.settled.items()},
-            "unsettled": {str(k): [p.call.to_json(), p.line] for k, p in self.planned.items()},
-            "names": {str(k): name for k, name in self._names.items()},
         }
         return Outcome(self._result(problem, pending=pending), state)
 
@@ -486,11 +256,11 @@ class _Run:
             self._on_output(kept[told:])
         if self.output.total > self.limits.output_stop:
             said = f"The program printed more than {self.limits.output_stop} characters."
-            raise _Ended(Problem(Ending.LIMIT_OUTPUT, said, self._last_line()))
+            raise Ended(Problem(Ending.LIMIT_OUTPUT, said, self._last_line()))
 
     def _last_line(self) -> int:
         """Return where the program most likely is: its last call, or its only loop."""
-        return self._line or self.program.loop_line
+        return self.answers.line or self.program.loop_line
 
     def _spent(self) -> float:
         return self.spent_s + time.monotonic() - self._begun

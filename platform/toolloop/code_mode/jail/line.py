@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 from toolloop.code_mode.jail.channel import Frames, packed
 from toolloop.code_mode.jail.zygote import Zygote
 from toolloop.code_mode.limits import CodeLimits
 
+# Where the machine is busy a second of computing takes longer; a limit is none if it may take for ever.
+_BUSY = 1.5
 _GRACE_S = 0.25  # After which the host ends a program that its own timer should have ended.
 
 
@@ -39,6 +42,7 @@ class Line:
         # The largest thing it may say is a call's arguments, every character written as an escape.
         self._frames = Frames(limits.result_bytes * 8 + 1_000_000)
         self.pid = 0
+        self._waited = 0.0  # Seconds of wall clock in which the program had the turn.
 
     async def greet(self) -> None:
         """Wait until the process is there. Raises Lost."""
@@ -68,7 +72,15 @@ class Line:
             Late: it computed for too long without a word.
             Lost: it ended, or what it says is no frame.
         """
-        limits, begun = self._limits, self.computed()
+        begun, turn = time.monotonic(), self._waited
+        try:
+            return await self._next(lambda: turn + time.monotonic() - begun)
+        finally:
+            if self.pid:
+                self._waited = turn + time.monotonic() - begun
+
+    async def _next(self, waited: Callable[[], float]) -> list[Any]:
+        limits, begun, before = self._limits, self.computed(), waited()
         while True:
             try:
                 frame = self._frames.take()
@@ -76,8 +88,11 @@ class Line:
                 raise Lost(str(error)) from error
             if frame is not None:
                 return frame  # type: ignore[no-any-return]
-            used = self.computed()
+            used, wall = self.computed(), waited()
             left = min(limits.run_s - used, limits.turn_s - (used - begun)) + _GRACE_S
+            if self.pid:
+                most = min(limits.run_s * _BUSY - wall, limits.turn_s * _BUSY - (wall - before))
+                left = min(left, most + _GRACE_S)
             if left <= 0:
                 raise Late
             try:

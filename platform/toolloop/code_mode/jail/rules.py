@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import string
 from collections.abc import Iterator
+from typing import Any
 
 MODULES = frozenset({
     "__future__", "abc", "array", "asyncio", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
@@ -125,7 +126,11 @@ def imports_outside(tree: ast.AST) -> Iterator[str]:
             only, without = ONLY.get(module), NOT.get(module, frozenset())
             for alias in node.names:
                 name = alias.name
-                if name in without or name.startswith("_") or (only is not None and name not in only):
+                if (
+                    name in without
+                    or name.startswith("_")
+                    or (only is not None and name not in only)
+                ):
                     yield f"{module}.{name}"
 
 
@@ -147,7 +152,33 @@ def field_inside(text: str) -> str:
     return ""
 
 
+def _spec(function: ast.Lambda) -> ast.expr:
+    """Return ``lambda: tool(1, b=2)`` as a call that ``parallel`` can make; any other function as it is."""
+    call, given = function.body, function.args
+    has_parameters = (
+        given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg
+    )
+    if has_parameters or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return function
+    names = [ast.Constant(keyword.arg) if keyword.arg else None for keyword in call.keywords]
+    spec = ast.Dict(
+        [ast.Constant("tool"), ast.Constant("args"), ast.Constant("kwargs")],
+        [
+            call.func,
+            ast.List(call.args, ast.Load()),
+            ast.Dict(list(names), [keyword.value for keyword in call.keywords]),
+        ],
+    )
+    return ast.fix_missing_locations(ast.copy_location(spec, function))
+
+
 class _Rewriter(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if _is_name(node.func, "parallel"):
+            node.args = [_spec(arg) if isinstance(arg, ast.Lambda) else arg for arg in node.args]
+        return node
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if node.attr in ("format", "format_map") and isinstance(node.ctx, ast.Load):
@@ -157,12 +188,17 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
+def guarded(tree: Any) -> Any:
+    """Return a tree that checks texts before it formats them."""
+    return _Rewriter().visit(tree)
+
+
 def rewritten(tree: ast.Module) -> ast.Module:
     """Return a program that checks texts before it formats them, and keeps the value of its last expression.
 
     All else stays what it is, also every line number.
     """
-    new: ast.Module = _Rewriter().visit(tree)
+    new: ast.Module = guarded(tree)
     if new.body and isinstance(new.body[-1], ast.Expr):
         last = new.body[-1]
         kept = ast.Assign([ast.Name(VALUE, ast.Store())], last.value)

@@ -12,9 +12,8 @@ import os
 import pkgutil
 import signal
 import socket
-import sys
 import time
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from toolloop.code_mode.jail import program, rules
 from toolloop.code_mode.jail.channel import Channel, ChannelClosed
@@ -76,15 +75,13 @@ def _child(control: socket.socket, end: int) -> NoReturn:
 
 def _load() -> None:
     """Import all that programs may import, and what the library imports late: afterwards no file can be opened."""
-    loaded: list[Any] = [importlib.import_module(name) for name in sorted(rules.MODULES)]
-    for name in ("_strptime", "locale", "stringprep", "asyncio.runners", "ctypes", "decimal"):
-        loaded.append(importlib.import_module(name))
+    names = sorted(rules.MODULES)
+    late = ("_strptime", "locale", "stringprep", "asyncio.runners", "ctypes")
+    for name in (*names, *late):
+        importlib.import_module(name)
     for found in pkgutil.iter_modules(encodings.__path__):
         if found.name not in ("mbcs", "oem"):
             importlib.import_module(f"encodings.{found.name}")
-            "".encode(found.name) if found.name == "idna" else None
     time.tzset()
     time.localtime()
     time.strptime("2020", "%Y")
-    # Ways to start programs and threads, of no use here.
-    sys.dont_write_bytecode = True

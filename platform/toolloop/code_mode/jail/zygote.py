@@ -24,6 +24,9 @@ _SOURCES = {
     "toolloop.code_mode.jail.rules": _FOLDER / "rules.py",
     "toolloop.code_mode.jail.channel": _FOLDER / "channel.py",
     "toolloop.code_mode.jail.confine": _FOLDER / "confine.py",
+    "toolloop.code_mode.jail.talk": _FOLDER / "talk.py",
+    "toolloop.code_mode.jail.events": _FOLDER / "events.py",
+    "toolloop.code_mode.jail.surroundings": _FOLDER / "surroundings.py",
     "toolloop.code_mode.jail.program": _FOLDER / "program.py",
     "toolloop.code_mode.jail.worker": _FOLDER / "worker.py",
 }
@@ -67,21 +70,21 @@ class Zygote:
             cwd="/",
         )
         theirs.close()
-        assert self._process.stdin is not None
-        try:
-            sources = {name: path.read_text(encoding="utf-8") for name, path in _SOURCES.items()}
-            with self._process.stdin as stdin:
-                stdin.write(json.dumps(sources).encode())
-            ready = self._control.recv(64)
-        except (OSError, TimeoutError) as error:
-            ready = str(error).encode()
-        if ready != b"ready":
-            self.close()
-            assert self._process.stderr is not None
-            said = self._process.stderr.read()[-800:].decode(errors="replace")
-            raise ConfigurationError(f"The sandbox for programs does not start: {said or ready!r}")
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        sources = {name: path.read_text(encoding="utf-8") for name, path in _SOURCES.items()}
+        stdin, stderr = self._process.stdin, self._process.stderr
+        if stdin is None or stderr is None:
+            raise RuntimeError("Popen gave no pipes")
+        with stderr:
+            try:
+                with stdin:
+                    stdin.write(json.dumps(sources).encode())
+                ready = self._control.recv(64)
+            except OSError as error:
+                ready = str(error).encode()
+            if ready != b"ready":
+                self.close()
+                said = stderr.read()[-800:].decode(errors="replace") or repr(ready)
+                raise ConfigurationError(f"The sandbox for programs does not start: {said}")
 
     @property
     def alive(self) -> bool:
@@ -135,9 +138,17 @@ def _after_fork() -> None:
     old, _held = _held, _Held()
     if old.zygote is not None:
         old.zygote._control.close()
+        _parents.append(old.zygote)  # Its end would look for a process that is no child here.
 
 
+_parents: list[Zygote] = []
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def zygote_ready() -> Zygote | None:
+    """Return this process's zygote when it is there; does not block."""
+    zygote = _held.zygote
+    return zygote if zygote is not None and zygote.alive else None
 
 
 def zygote_get() -> Zygote:
