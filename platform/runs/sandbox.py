@@ -46,9 +46,7 @@ def state_key() -> bytes:
 
 async def sandbox_close() -> None:
     """End the interpreter's processes, where this process has run a program; a worker calls it before it exits."""
-    pool = sys.modules.get("toolloop.code_mode.pool")
-    if pool is not None:
-        await pool.pool_close()
-    zygote = sys.modules.get("toolloop.code_mode.jail.zygote")
-    if zygote is not None:
-        zygote.zygote_close()
+    if "toolloop.code_mode" in sys.modules:
+        from toolloop.code_mode.default import sandbox_close as close
+
+        await close()

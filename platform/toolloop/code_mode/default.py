@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from toolloop.code_mode.backend import SandboxBackend
-from toolloop.code_mode.jail.zygote import is_possible
+from toolloop.code_mode.jail.zygote import is_possible, zygote_close
 
 
 def default_backend() -> SandboxBackend:
@@ -15,3 +17,11 @@ def default_backend() -> SandboxBackend:
     from toolloop.code_mode.driver import MontyBackend
 
     return MontyBackend()
+
+
+async def sandbox_close() -> None:
+    """End what runs programs in this process, if anything does; a later program starts it again."""
+    zygote_close()
+    pool = sys.modules.get("toolloop.code_mode.pool")  # Loads what is not always installed.
+    if pool is not None:
+        await pool.pool_close()

@@ -344,3 +344,55 @@ def test_process_ends_cleanly_when_it_has_run_programs(ending):
 
 def test_backend_is_told_apart_by_its_name():
     assert CPythonBackend().name == "cpython"
+
+
+async def test_recursion_ends_where_it_ends_in_cpython(tmp_path):
+    code = (
+        "n = 0\n"
+        "def f():\n    global n\n    n += 1\n    f()\n"
+        "def g(x):\n    global n\n    n += 1\n    return sorted([x], key=g)\n"
+        "for call in (f, lambda: g(1)):\n"
+        "    n = 0\n"
+        "    try:\n        call()\n    except RecursionError as e:\n        print(n, e)\n"
+    )
+    script = tmp_path / "program.py"
+    script.write_text(code)
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, str(script)], capture_output=True, text=True, check=True
+    )
+    assert (await CodeMode([get_user]).execute(code)).output == done.stdout
+
+
+SAMPLES = {
+    "round": "round(2.675, 2), round(0.5), round(-1.5), round(25, -1)",
+    "built_in_attributes": "hasattr('', 'upper'), hasattr([], 'push'), getattr([1], 'count')(1), getattr(3, 'x', None)",
+    "laziness": "next((r['id'] for r in map(get_user, [1, 2, 3])), None)",
+    "sets": "list({30, 1, 17, 9})",
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+async def test_known_differences_of_small_interpreters_are_none_here(name):
+    result = await CodeMode([get_user]).execute(SAMPLES[name])
+    made: list[int] = []
+
+    def own(user_id: int) -> dict[str, Any]:
+        made.append(user_id)
+        return {"id": user_id}
+
+    want = eval(SAMPLES[name], {"get_user": own})  # noqa: S307 - written above
+    assert result.value == (list(want) if isinstance(want, tuple) else want)
+    assert [call.arguments["user_id"] for call in result.calls] == made
+
+
+async def test_no_call_is_made_beyond_the_one_at_which_a_loop_breaks():
+    code = "for user in map(get_user, range(9)):\n    if user['id'] == 2:\n        break\n"
+    result = await CodeMode([get_user]).execute(code)
+    assert [call.arguments["user_id"] for call in result.calls] == [0, 1, 2]
+
+
+async def test_parallel_takes_functions_of_the_program_beside_tools():
+    code = "parallel((get_user, 1), lambda: get_user(2)['name'], lambda: get_user(user_id=3), lambda: 4)"
+    result = await CodeMode([get_user]).execute(code)
+    one, two, three, four = result.value
+    assert (one["id"], two, three["id"], four) == (1, "user2", 3, 4)

@@ -10,6 +10,7 @@ from toolloop.code_mode.jail import rules
 from toolloop.code_mode.result import Ending, Problem
 from toolloop.code_mode.scan import Scan
 
+_STREAMS = ("sys.stdout", "sys.stderr")
 _INSTEAD = {
     "pandas": "Use lists of dicts, csv, statistics and collections. ",
     "numpy": "Use lists, math and statistics. ",
@@ -32,16 +33,8 @@ def check(tree: ast.Module, scan: Scan) -> Problem | None:
     found = _Check(scan)
     found.visit(tree)
     for node, name in rules.inside(tree):
-        if name in rules.INSIDE and isinstance(node, ast.Attribute) and _own_super(node):
-            continue
         found.refuse(node, name, "Use ordinary attributes and functions.")
     return min(found.problems, key=lambda problem: problem.line, default=None)
-
-
-def _own_super(node: ast.Attribute) -> bool:
-    """Tell whether a class asks for its parent's own way to look up an attribute."""
-    called = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
-    return called and node.value.func.id == "super" and node.attr == "__getattribute__"
 
 
 class _Check(ast.NodeVisitor):
@@ -50,6 +43,7 @@ class _Check(ast.NodeVisitor):
         self.problems: list[Problem] = []
         imported = {*scan.modules.values(), *(module for module, _ in scan.members.values())}
         self._has_paths = "pathlib" in imported
+        self._has_loops = "asyncio" in imported
         self._inside_function = 0
         self._guarded = 0  # Inside a try that catches a failing import.
 
@@ -130,6 +124,10 @@ class _Check(ast.NodeVisitor):
                 self.refuse(node, f"{module}.{name}", f"{module} does not have it here.")
         elif self._has_paths and node.attr in rules.FILES and not self.scan.is_module(node):
             self.refuse(node, node.attr, "There are no files here; use the tools.")
+        elif self._has_loops and node.attr in rules.OUTSIDE:
+            self.refuse(node, node.attr, "There are no threads, processes and connections here.")
+        elif node.attr not in rules.STREAM and ast.unparse(node.value) in _STREAMS:
+            self.refuse(node, f"{ast.unparse(node.value)}.{node.attr}", "Print the text.")
         elif node.attr == "__dict__" and self._is_tool(node.value):
             self.refuse(node, "__dict__ of a tool", "Call the tool.")
         self.generic_visit(node)

@@ -32,7 +32,7 @@ def run(channel: Channel, order: dict[str, Any]) -> NoReturn:
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, host.late)
     host.timer_set()
-    sys.setrecursionlimit(order["depth"] + 12)  # The frames below the program's own.
+    sys.setrecursionlimit(order["depth"] + 7)  # The frames below the program's own.
     reserve = bytearray(4 * 1024 * 1024)
     value, error = _attempt(order["source"], namespace, reserve)
     host.timer_stop()

@@ -67,6 +67,7 @@ BUILTINS: dict[str, str] = {
     "copyright": "Do without it.",
     "credits": "Do without it.",
     "license": "Do without it.",
+    "__file__": "There are no files here.",
     "__import__": "Use an import statement.",
     "__builtins__": "Call the built-in functions by their names.",
     "__loader__": "Do without it.",
@@ -88,6 +89,17 @@ FILES = frozenset({
     "is_symlink", "iterdir", "lchmod", "lstat", "mkdir", "read_bytes", "read_text", "readlink", "rename", "resolve",
     "rglob", "rmdir", "samefile", "stat", "symlink_to", "touch", "unlink", "walk", "write_bytes", "write_text",
 })  # fmt: skip
+# Methods of event loops that need more than the host; refused where a program imports asyncio.
+OUTSIDE = frozenset({
+    "add_reader", "add_signal_handler", "add_writer", "connect_accepted_socket", "connect_read_pipe", "connect_write_pipe",
+    "create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection", "create_unix_server",
+    "getaddrinfo", "getnameinfo", "run_in_executor", "set_default_executor", "sock_connect", "subprocess_exec",
+    "subprocess_shell",
+})  # fmt: skip
+# What the streams of a program have.
+STREAM = frozenset(
+    {"closed", "encoding", "flush", "isatty", "name", "writable", "write", "writelines"}
+)
 # A variable of the rewritten program (see ``rewritten``).
 VALUE, TEXT = "_gw_value", "_gw_text"
 
