@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks._common import ROOT, write_result
 from toolloop.code_mode import CodeLimits, CodeMode
-from toolloop.code_mode.jail.reading import program_read
 from toolloop.code_mode.default import sandbox_close
+from toolloop.code_mode.jail.reading import program_read
 from toolloop.tools import tool
 
 PROGRAM = """\

@@ -18,6 +18,7 @@ from benchmarks.code_programs.judge import merged
 from benchmarks.code_programs.make import program_make
 from benchmarks.code_programs.tools import FUNCTIONS
 from toolloop.code_mode import CodeLimits, CodeMode, Printed
+from toolloop.limits import Limits
 from toolloop.tools import Tool, tool
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +78,7 @@ def code_mode_make() -> CodeMode:
         [_watched(name, function) for name, function in FUNCTIONS.items()],
         declared_errors=(ValueError, KeyError),
         limits=CodeLimits(wall_s=600.0, tool_calls=1000, run_s=20.0, turn_s=20.0),
+        run_limits=Limits(max_tool_calls=1000),
     )
 
 

@@ -396,3 +396,16 @@ async def test_parallel_takes_functions_of_the_program_beside_tools():
     result = await CodeMode([get_user]).execute(code)
     one, two, three, four = result.value
     assert (one["id"], two, three["id"], four) == (1, "user2", 3, 4)
+
+
+async def test_awaiting_program_that_never_rests_gets_its_answers():
+    code = (
+        "import asyncio\n"
+        "async def main():\n"
+        "    task = asyncio.create_task(get_user(1))\n"
+        "    while not task.done():\n"
+        "        await asyncio.sleep(0)\n"
+        "    return task.result()['name']\n"
+        "asyncio.run(main())\n"
+    )
+    assert (await CodeMode([get_user]).execute(code)).value == "user1"

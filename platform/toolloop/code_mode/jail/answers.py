@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall
 
 _LONGEST_S = 1e10
-_MOST_WAITS = 20_000  # Of a program that awaits, besides its calls.
+_MOST_WAITS = 20_000  # Times a program may sleep or wait, besides its calls.
 
 
 class Ended(Exception):
@@ -50,7 +51,7 @@ class Answers:
     def __init__(self, host: ToolHost, limits: CodeLimits, *, is_async: bool) -> None:
         self._host, self._limits, self._is_async = host, limits, is_async
         self.line = 0
-        self._asked = 0
+        self._asked: Counter[str] = Counter()
         self._slept = 0.0
         # What the program was told so far, in order, and what of it is still to be told again.
         self.told: list[Any] = []
@@ -112,8 +113,9 @@ class Answers:
             Ended: it slept for too long, or did not repeat itself.
             Lost: it says what no program says.
         """
-        self._asked += 1
-        if self._asked > self._limits.suspensions + _MOST_WAITS:
+        kind = "waits" if frame[0] in ("wait", "sleep") else "calls"
+        self._asked[kind] += 1
+        if self._asked["calls"] > self._limits.suspensions or self._asked["waits"] > _MOST_WAITS:
             raise CallsExhausted("The program called out too many times.")
         match frame:
             case ["call", 0, str(name), given, int(where)]:

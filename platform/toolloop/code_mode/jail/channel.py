@@ -70,20 +70,13 @@ class Channel:
     def send(self, *frame: Any) -> None:
         self._socket.sendall(packed(frame))
 
-    def receive(self, *, block: bool = True) -> Any:
-        """Return the next frame; None when it does not block and there is none.
-
-        Raises:
-            ChannelClosed: the host is gone.
-        """
+    def receive(self) -> Any:
+        """Return the next frame. Raises ChannelClosed: the host is gone."""
         while True:
             frame = self._frames.take()
             if frame is not None:
                 return frame
-            try:
-                data = self._socket.recv(65536, 0 if block else socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return None
+            data = self._socket.recv(65536)
             if not data:
                 raise ChannelClosed
             self._frames.add(data)

@@ -39,7 +39,8 @@ class Host:
         self._calls = 0
         self.waiting: dict[int, asyncio.Future[Any]] = {}
         self.out = {name: _Out(self, name) for name in ("stdout", "stderr")}
-        self._spent = 0.0
+        self._sending = False
+        self._late: int | None = None
 
     # The time it may compute
 
@@ -52,6 +53,9 @@ class Host:
 
     def late(self, _: int, frame: Any) -> None:
         """Tell the host where the program was when its time was over, and end."""
+        if self._sending:
+            self._late = line_of(frame)  # Half a frame is out: the rest first.
+            return
         self.flush()
         self._tell("late", line_of(frame))
         os._exit(0)
@@ -59,7 +63,12 @@ class Host:
     # Messages
 
     def _tell(self, *frame: Any) -> None:
+        self._sending = True
         self.channel.send(*frame)
+        self._sending = False
+        if self._late is not None:
+            self.channel.send("late", self._late)
+            os._exit(0)
 
     def flush(self) -> None:
         for stream in self.out.values():
