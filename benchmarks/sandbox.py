@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks._common import ROOT, write_result
 from toolloop.code_mode import CodeLimits, CodeMode
-from toolloop.code_mode.backend import program_read
-from toolloop.code_mode.pool import pool_close
+from toolloop.code_mode.default import sandbox_close
+from toolloop.code_mode.jail.reading import program_read
 from toolloop.tools import tool
 
 PROGRAM = """\
@@ -83,7 +83,7 @@ async def latency() -> dict[str, Any]:
     cold = []
     for _ in range(8):
         cold.append(await timed(mode.execute(PROGRAM)))
-        await pool_close()
+        await sandbox_close()
     await mode.execute(PROGRAM)
     warm = [await timed(mode.execute(PROGRAM)) for _ in range(400)]
     lowered = "import heapq, statistics\nfrom operator import itemgetter\n" + PROGRAM.replace(
@@ -104,7 +104,7 @@ async def latency() -> dict[str, Any]:
         "warm_ms": spread(warm),
         "warm_with_brought_modules_ms": spread(brought),
         "per_tool_call_ms": spread(per_call),
-        "read_lint_lower_ms": spread(reads),
+        "read_and_check_ms": spread(reads),
     }
 
 
@@ -206,7 +206,7 @@ async def measure() -> dict[str, Any]:
     """Measure everything that needs one process only."""
     found = {"latency": await latency(), "throughput_per_s": await throughput()}
     found.update(await shared_cases())
-    await pool_close()
+    await sandbox_close()
     return found
 
 

@@ -1,6 +1,7 @@
 """Code mode for runs: programs signed and bound to their run, and the interpreter's end with the worker's.
 
-Nothing here may run before a worker forks: the interpreter's pool does not survive a fork (see docs/code-mode.md).
+Where programs run in pydantic-monty (not on Linux), nothing here may run before a worker forks: its pool does not survive a
+fork (see docs/code-mode.md).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def state_key() -> bytes:
 
 async def sandbox_close() -> None:
     """End the interpreter's processes, where this process has run a program; a worker calls it before it exits."""
-    pool = sys.modules.get("toolloop.code_mode.pool")
-    if pool is not None:
-        await pool.pool_close()
+    if "toolloop.code_mode" in sys.modules:
+        from toolloop.code_mode.default import sandbox_close as close
+
+        await close()

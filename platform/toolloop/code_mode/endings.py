@@ -63,11 +63,18 @@ def _classified(kind: str, text: str, line: int, program: Program, host: ToolHos
         advice = f"Importable: {', '.join(importable())}."
         return Problem(Ending.UNSUPPORTED_IMPORT, shown, line, advice)
     if kind == "TypeError":
-        return Problem(Ending.TYPE_ERROR, shown, line, _hint(kind, text, host))
-    return Problem(Ending.RUNTIME_ERROR, shown, line, _hint(kind, text, host))
+        return Problem(Ending.TYPE_ERROR, shown, line, hint(kind, text, host))
+    return Problem(Ending.RUNTIME_ERROR, shown, line, hint(kind, text, host))
 
 
-def _hint(kind: str, text: str, host: ToolHost) -> str:
+def hint(kind: str, text: str, host: ToolHost) -> str:
+    """Return a sentence of advice for an exception, "" for none.
+
+    Args:
+        kind: its type.
+        text: its text.
+        host: what the program called.
+    """
     if kind == "KeyError" or (kind == "AttributeError" and "'dict' object" in text):
         wanted = (
             _unquoted(text) if kind == "KeyError" else text.rpartition("attribute ")[2].strip("'")

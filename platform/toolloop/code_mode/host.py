@@ -186,6 +186,19 @@ class ToolHost:
     def _exhausted(self) -> CallsExhausted:
         return CallsExhausted(f"A program may make {self._limits.tool_calls} tool calls.")
 
+    def refused(self, name: str, line: int, text: str) -> Planned:
+        """Return a call that cannot be made, because its arguments are no JSON; it counts all the same.
+
+        Args:
+            name: the tool's, as the program calls it.
+            line: of the program.
+            text: of the TypeError it ends in.
+
+        Raises:
+            CallsExhausted: no call is left.
+        """
+        return self._bad(self._names.get(name, name), line, text)
+
     def plan_undo(self, planned: Sequence[Planned]) -> None:
         """Forget planned calls: when the program goes on, it asks for them again."""
         for one in planned:

@@ -31,7 +31,7 @@ class CodeLimits:
     run_s: float = 5.0
     turn_s: float = 2.0
     memory_bytes: int = 64 * 1024 * 1024
-    recursion_depth: int = 200
+    recursion_depth: int = 1000
     tool_calls: int = 50
     parallel: int = 8
     wall_s: float = 120.0

@@ -13,7 +13,7 @@ from typing import Any
 from toolloop.accounts import CallAccounts
 from toolloop.code_mode import prompts
 from toolloop.code_mode.backend import Outcome, SandboxBackend
-from toolloop.code_mode.driver import MontyBackend
+from toolloop.code_mode.default import default_backend
 from toolloop.code_mode.host import ToolHost
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.result import CallRecord, CodeResult, Ending
@@ -59,7 +59,7 @@ class CodeMode:
         state_key: secret that signs the state of paused programs; the same in every process. Needed where a tool needs
             approval or is answered from outside.
         binding: whose programs these are (tenant, run): a paused one goes on under the same binding only.
-        backend: the sandbox; pydantic-monty by default.
+        backend: the sandbox; see ``default_backend``.
         described: spell out every tool as a function in what the model reads. Without, the model must see the tools
             beside ``execute_tools``, and is told that programs call them by the same names.
 
@@ -91,7 +91,7 @@ class CodeMode:
         self._described = described
         self._limits, self._run_limits = limits, run_limits
         self._key, self._binding = state_key, binding
-        self._backend = MontyBackend() if backend is None else backend
+        self._backend = default_backend() if backend is None else backend
         waits = [tool.name for tool in self._original if tool.needs_approval or tool.external]
         if waits and len(state_key) < 16:
             raise ConfigurationError(
@@ -137,7 +137,12 @@ class CodeMode:
 
     def prompt(self) -> str:
         """Return the system prompt for a model that writes programs in its replies."""
-        parts = (self._preamble, self._functions(), prompts.environment(), self._postamble)
+        parts = (
+            self._preamble,
+            self._functions(),
+            prompts.environment(self._backend.name),
+            self._postamble,
+        )
         return "\n\n".join(part for part in parts if part)
 
     @staticmethod
@@ -315,7 +320,7 @@ class CodeMode:
             f"Run a Python program that calls {'the functions below' if self._described else 'your other tools'}, and "
             "read what it prints and the value of its last expression. Prefer one program over many calls: loop, filter "
             "and combine results in it.\n\n"
-            f"{self._functions()}\n\n{prompts.environment()}"
+            f"{self._functions()}\n\n{prompts.environment(self._backend.name)}"
         )
 
     def tool_schema(self, form: str = "openai") -> dict[str, Any]:

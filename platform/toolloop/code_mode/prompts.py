@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from toolloop.code_mode.binding import python_names
+from toolloop.code_mode.jail import check
 from toolloop.code_mode.names import PARALLEL, importable
 from toolloop.tools.schema import signature_read
 from toolloop.tools.tool import Tool, ToolDefinitionError
@@ -36,17 +37,38 @@ _FENCE = re.compile(
 _PYTHON = {"python", "py", "python3", "tool_code"}
 
 
-def environment() -> str:
-    """Return the paragraph about the environment."""
+def environment(sandbox: str) -> str:
+    """Return the paragraph about the environment.
+
+    Args:
+        sandbox: name of the backend that runs the programs.
+    """
+    return f"{_whole_python() if sandbox == 'cpython' else _small_python()}{_CALLS}"
+
+
+_CALLS = (
+    f"Independent calls run at the same time with {PARALLEL}((function, arg, ...), (function, arg, ...)), which returns "
+    "the list of results. A failing call raises an exception that you can catch. "
+    "Always print() what you need to see, or end the program with an expression."
+)
+
+
+def _whole_python() -> str:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return (
+        f"The environment is Python {version} without files, network, processes, threads or environment variables. "
+        f"Importable modules: {', '.join(check.importable())}. "
+        "Functions can be called wherever Python calls one. "
+    )
+
+
+def _small_python() -> str:
     return (
         "The environment is a small Python interpreter without files, network, processes or environment variables. "
         f"Importable modules: {', '.join(importable())}. "
         "Not available: class inheritance (so no own exceptions and no Enum), decorated methods but a plain @property, "
         "yield, async with, user-defined __bool__ and __len__. Generator expressions are computed whole. "
         "Call functions directly, in loops or in comprehensions; not inside __repr__, __eq__ or other special methods. "
-        f"Independent calls run at the same time with {PARALLEL}((function, arg, ...), (function, arg, ...)), which returns "
-        "the list of results. A failing call raises an exception that you can catch. "
-        "Always print() what you need to see, or end the program with an expression."
     )
 
 

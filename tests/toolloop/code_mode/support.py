@@ -14,12 +14,16 @@ from typing import Any
 import pytest
 
 from toolloop.code_mode import CodeMode, CodeResult
+from toolloop.code_mode.backend import SandboxBackend
+from toolloop.code_mode.driver import MontyBackend
+from toolloop.code_mode.jail.driver import CPythonBackend
 from toolloop.tools import Tool, tool
 
 ROOT = Path(__file__).resolve().parents[3]
 CASES = Path(
     os.environ.get("GROUNDWORK_SANDBOX_CASES", ROOT.parent / "shared" / "cases" / "sandbox")
 )
+BACKENDS = (CPythonBackend(), MontyBackend())
 DECLARED = (ValueError, KeyError, FileNotFoundError)
 
 
@@ -59,8 +63,11 @@ def _awaited(function: Any) -> Any:
     return wrapped
 
 
-async def run_case(code: str, *, awaited: bool = False) -> CodeResult:
-    return await CodeMode(fixture_tools(awaited=awaited), declared_errors=DECLARED).execute(code)
+async def run_case(
+    code: str, *, awaited: bool = False, backend: SandboxBackend | None = None
+) -> CodeResult:
+    tools = fixture_tools(awaited=awaited)
+    return await CodeMode(tools, declared_errors=DECLARED, backend=backend).execute(code)
 
 
 @tool

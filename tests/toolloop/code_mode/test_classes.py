@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
-from tests.toolloop.code_mode.support import run_case
+from tests.toolloop.code_mode.support import BACKENDS, run_case
 from tests.toolloop.code_mode.test_programs import _cpython
+from toolloop.code_mode.backend import SandboxBackend
+from toolloop.code_mode.driver import MontyBackend
 
 CART = """\
 class Cart:
@@ -92,24 +94,28 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_output_is_cpythons_when_classes_have_properties(name: str) -> None:
+async def test_output_is_cpythons_when_classes_have_properties(
+    name: str, backend: SandboxBackend
+) -> None:
     code = PROGRAMS[name]
     want = await asyncio.to_thread(_cpython, code)
-    result = await run_case(code)
+    result = await run_case(code, backend=backend)
     assert result.success, result.to_text()
     assert (result.output, result.value) == want
 
 
 @pytest.mark.parametrize("name", REFUSED)
 async def test_program_is_refused_before_any_call_when_a_property_is_in_doubt(name: str) -> None:
-    result = await run_case("get_user(1)\n" + REFUSED[name])
+    result = await run_case("get_user(1)\n" + REFUSED[name], backend=MontyBackend())
     assert (result.ending, result.calls) == ("UNSUPPORTED_SYNTAX", ())
     assert "call it with ()" in result.advice
 
 
-async def test_line_of_an_error_stays_when_a_decorator_is_dropped() -> None:
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+async def test_line_of_an_error_stays_when_a_decorator_is_dropped(backend: SandboxBackend) -> None:
     code = "class A:\n    @property\n    def x(self):\n        return 1 / 0\nprint('a')\nA().x"
-    result = await run_case(code)
+    result = await run_case(code, backend=backend)
     assert (result.ending, result.line) == ("RUNTIME_ERROR", 4)
     assert result.source_line.strip() == "return 1 / 0"

@@ -11,7 +11,8 @@ import pytest
 from tests.toolloop.code_mode.support import fail, get_user
 from toolloop.code_mode import CodeLimits, CodeMode, CodeResult, Ending
 from toolloop.code_mode import driver as driver_module
-from toolloop.code_mode.backend import Outcome
+from toolloop.code_mode.backend import Outcome, SandboxBackend
+from toolloop.code_mode.default import default_backend
 from toolloop.code_mode.driver import MontyBackend
 from toolloop.code_mode.result import ADVICE
 from toolloop.journal import NullJournal
@@ -41,14 +42,21 @@ class Refusing(NullJournal):
         return ToolResult(call.id, call.name, "No.", is_error=True, error_code="permission_denied")
 
 
-async def run(code: str, *, limits: CodeLimits = SMALL, **options: Any) -> CodeResult:
-    mode = CodeMode([get_user, fail, wait, send], limits=limits, state_key=b"k" * 16)
+async def run(
+    code: str,
+    *,
+    limits: CodeLimits = SMALL,
+    backend: SandboxBackend | None = None,
+    **options: Any,
+) -> CodeResult:
+    tools = [get_user, fail, wait, send]
+    mode = CodeMode(tools, limits=limits, state_key=b"k" * 16, backend=backend)
     return await mode.execute(code, **options)
 
 
 PROGRAMS = [
     (Ending.SYNTAX_ERROR, 2, "x = 1\nif x\n    pass"),
-    (Ending.UNSUPPORTED_SYNTAX, 3, "get_user(1)\ndef f():\n    yield 1"),
+    (Ending.UNSUPPORTED_SYNTAX, 3, "get_user(1)\ndef f():\n    return open('x')"),
     (Ending.UNSUPPORTED_IMPORT, 2, "get_user(1)\nimport requests"),
     (Ending.TYPE_ERROR, 2, "u = get_user(1)\nu + 1"),
     (Ending.TYPE_ERROR, 1, "get_user('x', 2)"),
@@ -61,7 +69,7 @@ PROGRAMS = [
     (
         Ending.LIMIT_CALLS,
         3,
-        "while True:\n    try:\n        nothing()\n    except BaseException: pass",
+        "while True:\n    try:\n        get_user({1})\n    except BaseException: pass",
     ),
     (Ending.LIMIT_OUTPUT, 1, "while True: print('x' * 10000)"),
     (Ending.WALL_CLOCK, 2, "x = 1\nwait(30)"),
@@ -128,7 +136,7 @@ async def test_ending_is_busy_when_no_interpreter_is_free(monkeypatch):
         return Full()
 
     monkeypatch.setattr(driver_module, "pool_open", full)
-    result = await run("1")
+    result = await run("1", backend=MontyBackend())
     assert result.ending is Ending.BUSY
     assert "again" in result.advice
 
@@ -144,7 +152,7 @@ async def test_program_runs_once_more_when_the_worker_is_lost_before_anything_ha
         return await real(self, pool, snapshot)
 
     monkeypatch.setattr(driver_module._Run, "go", lost)
-    assert (await run("1 + 1")).value == 2
+    assert (await run("1 + 1", backend=MontyBackend())).value == 2
     assert len(attempts) == 2
 
 
@@ -168,11 +176,11 @@ async def test_ending_is_crashed_when_the_worker_dies_after_a_call(monkeypatch):
 
     monkeypatch.setattr(driver_module._Run, "_call", kill)
     monkeypatch.setattr(driver_module._Run, "_drive", drive)
-    result = await run("get_user(1)\nget_user(2)\nprint('never')")
+    result = await run("get_user(1)\nget_user(2)\nprint('never')", backend=MontyBackend())
     assert result.ending is Ending.WORKER_CRASHED, result.to_text()
     assert len(pids) == 1, "a program that had called a tool must not start anew by itself"
     monkeypatch.undo()
-    assert (await run("1 + 1")).value == 2
+    assert (await run("1 + 1", backend=MontyBackend())).value == 2
 
 
 async def test_program_does_not_run_again_when_a_call_had_begun_as_the_worker_died(monkeypatch):
@@ -205,7 +213,7 @@ async def test_program_does_not_run_again_when_a_call_had_begun_as_the_worker_di
         await asyncio.sleep(0.2)
         return ""
 
-    mode = CodeMode([pay, wait_a_little], limits=CodeLimits(wall_s=5.0))
+    mode = CodeMode([pay, wait_a_little], limits=CodeLimits(wall_s=5.0), backend=MontyBackend())
     result = await mode.execute(code)
     assert result.ending is Ending.WORKER_CRASHED, result.to_text()
     assert begun == [1]
@@ -303,5 +311,7 @@ def test_every_ending_has_advice():
     assert all(ADVICE[ending] for ending in Ending if ending is not Ending.OK)
 
 
-def test_monty_is_the_backend_by_default():
-    assert MontyBackend().name == "monty"
+def test_backend_is_cpython_where_it_can_be_confined(monkeypatch):
+    assert default_backend().name == "cpython"
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert default_backend().name == "monty"

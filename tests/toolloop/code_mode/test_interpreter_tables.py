@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from toolloop.code_mode import CodeMode
+from toolloop.code_mode.driver import MontyBackend
 from toolloop.code_mode.names import BROUGHT_MODULES, IGNORED_SPECIALS, MISSING_BUILTINS
 from toolloop.code_mode.native import NATIVE_NAMES
 from toolloop.code_mode.pool import VERSION, monty, pool_open
@@ -75,7 +76,7 @@ def test_brought_modules_have_only_names_of_the_standard_library(module):
 
 @pytest.mark.parametrize("module", sorted(BROUGHT_MODULES))
 async def test_every_brought_module_is_understood_by_the_interpreter(module):
-    result = await CodeMode([]).execute(f"import {module}\n'ok'")
+    result = await CodeMode(backend=MontyBackend(), tools=[]).execute(f"import {module}\n'ok'")
     assert result.value == "ok", result.to_text()
 
 

@@ -1,4 +1,4 @@
-"""The worker pool: made late, never carried over a fork, closed so that the process ends cleanly."""
+"""The worker pool of pydantic-monty: made late, never carried over a fork, closed so that the process ends cleanly."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 
 from tests.toolloop.code_mode.support import ROOT, get_user
 from toolloop.code_mode import CodeMode
+from toolloop.code_mode.driver import MontyBackend
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'platform'}{os.pathsep}{ROOT}"}
 HEAD = """
 import asyncio, os, sys
 from toolloop.code_mode import CodeMode
+from toolloop.code_mode.driver import MontyBackend
 from toolloop.tools import tool
 
 @tool
@@ -24,7 +26,7 @@ def get_user(user_id: int) -> dict:
     return {"id": user_id}
 
 def run(code="get_user(1)['id']"):
-    return asyncio.run(CodeMode([get_user]).execute(code))
+    return asyncio.run(CodeMode([get_user], backend=MontyBackend()).execute(code))
 """
 
 
@@ -46,7 +48,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
         "assert run().value == 1\nraise SystemExit(0)",
         "from toolloop.code_mode.pool import pool_close\n"
         "async def main():\n"
-        "    assert (await CodeMode([get_user]).execute('1')).value == 1\n"
+        "    assert (await CodeMode([get_user], backend=MontyBackend()).execute('1')).value == 1\n"
         "    await pool_close()\n"
         "asyncio.run(main())",
         "assert run('while True: print(1)').ending == 'LIMIT_OUTPUT'",
@@ -133,7 +135,7 @@ async def test_worker_has_fewer_rights_than_its_host(monkeypatch):
         return await real(self, module, session, snapshot)
 
     monkeypatch.setattr(driver._Run, "_drive", look)
-    assert (await CodeMode([get_user]).execute("1")).value == 1
+    assert (await CodeMode([get_user], backend=MontyBackend()).execute("1")).value == 1
     facts = dict(line.split(":\t", 1) for line in seen[0].splitlines() if ":\t" in line)
     assert facts["NoNewPrivs"].strip() == "1"
     assert "1073741824" in seen[1]
@@ -143,7 +145,7 @@ async def test_worker_has_fewer_rights_than_its_host(monkeypatch):
 
 
 async def test_programs_see_nothing_of_each_other_when_they_share_a_worker():
-    mode = CodeMode([get_user])
+    mode = CodeMode([get_user], backend=MontyBackend())
     await mode.execute("import json\nleft = 'secret of tenant 1'\ndef helper(): return left")
     for name in ("left", "helper()"):
         result = await mode.execute(name)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.toolloop.code_mode import programs_language, programs_library
-from tests.toolloop.code_mode.support import fixture_module, run_case
+from tests.toolloop.code_mode.support import BACKENDS, fixture_module, run_case
+from toolloop.code_mode.driver import MontyBackend
 
 PROGRAMS = programs_language.PROGRAMS | programs_library.PROGRAMS
 REFUSED = {
@@ -131,18 +132,19 @@ def _awaited(function: Any) -> Any:
     return wrapped
 
 
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_output_is_cpythons_when_a_program_is_supported(name):
+async def test_output_is_cpythons_when_a_program_is_supported(name, backend):
     code = PROGRAMS[name]
     want = await asyncio.to_thread(_cpython, code)
-    result = await run_case(code, awaited="asyncio" in code)
+    result = await run_case(code, awaited="asyncio" in code, backend=backend)
     assert result.success, result.to_text()
     assert (result.output, result.value) == want
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_program_is_refused_with_line_and_advice_when_it_cannot_work(name):
-    result = await run_case(REFUSED[name])
+async def test_program_is_refused_with_line_and_advice_when_monty_cannot_run_it(name):
+    result = await run_case(REFUSED[name], backend=MontyBackend())
     assert result.ending in ("UNSUPPORTED_SYNTAX", "UNSUPPORTED_IMPORT")
     assert result.line > 0
     assert result.source_line
