@@ -107,7 +107,9 @@ class VersionInput(serializers.Serializer[Any]):
 
 
 class VersionOutput(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="What experiments, exports and safety suites name it by.")
+    id = serializers.IntegerField(
+        help_text="What experiments, exports and safety suites name it by."
+    )
     number = serializers.IntegerField(help_text="From 1, within the dataset.")
     content_hash = serializers.CharField(help_text="SHA-256 over the rows' hashes, in order.")
     row_count = serializers.IntegerField()

@@ -143,7 +143,9 @@ def run_abandon(*, job: Job) -> list[Run]:
     return runs
 
 
-_FAULTS_OF_OURS = frozenset({"internal_error", "worker_lost", "job_ended", "database_busy", "disk_full"})
+_FAULTS_OF_OURS = frozenset(
+    {"internal_error", "worker_lost", "job_ended", "database_busy", "disk_full"}
+)
 """How a job ends that may go better another time; every other reason is a refusal, which stays one."""
 
 
