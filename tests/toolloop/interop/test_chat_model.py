@@ -254,7 +254,8 @@ class Pieces(GenericFakeChatModel):
 
 def piece(args: str | None, index: int | None, **more: Any) -> AIMessageChunk:
     chunk: Any = {"name": more.get("name"), "args": args, "id": more.get("id"), "index": index}
-    return AIMessageChunk(content="", tool_call_chunks=[{**chunk, "type": "tool_call_chunk"}])
+    chunk["type"] = "tool_call_chunk"
+    return AIMessageChunk(content="", tool_call_chunks=[chunk])
 
 
 PIECES: dict[str, list[AIMessageChunk]] = {
