@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -23,6 +22,7 @@ from apps.collections.waiting import Waiting, document_waits
 from basics.errors import Missing
 from runs.stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub, position_of, rows_read
 from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.permissions import ROLE_ACTIONS
 from tenancy.scope import tenant_scope
@@ -132,7 +132,7 @@ class _View:
         if now - self._looked_at >= WAITS_EVERY_S:
             self._looked_at = now
             rows = list(self._active.values())[:SHOWN_WAITING]
-            self._waits = await sync_to_async(_waits_read, thread_sensitive=False)(rows)
+            self._waits = await in_db(_waits_read, rows)
 
     async def changes(self) -> str | None:
         """Return the partials of what changed, "" if nothing did, None when the collection is gone."""

@@ -43,6 +43,7 @@ class PartialOutput:
         self._form: Output = output_of(form)
         self.value: Any = None
         self.is_final = False
+        self._is_over = False
         self._clear()
 
     def see(self, event: Event) -> bool:

@@ -204,9 +204,12 @@ def test_cost_of_a_long_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 
     reads: list[int] = []
     read = partial_output._Prefix.read
-    monkeypatch.setattr(
-        partial_output._Prefix, "read", lambda self: (reads.append(self.length), read(self))[1]
-    )
+
+    def counted(self: Any) -> Any:
+        reads.append(self.length)
+        return read(self)
+
+    monkeypatch.setattr(partial_output._Prefix, "read", counted)
     text = json.dumps({"value": [f"item {number}" for number in range(1_500)]})
     values = seen(list[str], [text[at : at + 4] for at in range(0, len(text), 4)])
     assert len(values[-1]) > 1_400

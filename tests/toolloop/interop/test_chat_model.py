@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, SystemMessage, To
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from tests.fake_provider import FakeProvider, running
 from tests.toolloop.helpers import add
@@ -30,7 +31,7 @@ from toolloop.interop.react import AgentError, ReActAgent
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.media import Media
-from toolloop.messages import Turn, UserMessage, message_from_json
+from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.output import output_of
 from toolloop.providers.base import ModelRequest
 from toolloop.server_tools import WebSearch
@@ -50,7 +51,7 @@ def server() -> Iterator[tuple[str, FakeProvider]]:
 
 def chat(url: str, model: str, **settings: Any) -> ChatOpenAI:
     settings = {"stream_usage": True, "max_retries": 0, **settings}
-    return ChatOpenAI(model=model, base_url=url, api_key="sk-x", **settings)
+    return ChatOpenAI(model=model, base_url=url, api_key=SecretStr("sk-x"), **settings)
 
 
 class Scripted(FakeMessagesListChatModel):
@@ -180,7 +181,7 @@ async def test_options_tools_and_choices_reach_the_server(
     specs = Toolset([add]).specs()
     for choice in ("auto", "required", "none"):
         request = ModelRequest(
-            "m", "Be brief.", [UserMessage("x")], specs, choice,  # type: ignore[arg-type]
+            "m", "Be brief.", [UserMessage("x")], specs, choice,
             max_output_tokens=20,
             options={"temperature": 0.1, "seed": 7, "stop": ["END"], "parallel_tool_calls": False},
         )  # fmt: skip
@@ -252,8 +253,9 @@ class Pieces(GenericFakeChatModel):
 
 
 def piece(args: str | None, index: int | None, **more: Any) -> AIMessageChunk:
-    chunk = {"name": more.get("name"), "args": args, "id": more.get("id"), "index": index}
-    return AIMessageChunk("", tool_call_chunks=[{**chunk, "type": "tool_call_chunk"}])
+    chunk: Any = {"name": more.get("name"), "args": args, "id": more.get("id"), "index": index}
+    chunk["type"] = "tool_call_chunk"
+    return AIMessageChunk(content="", tool_call_chunks=[chunk])
 
 
 PIECES: dict[str, list[AIMessageChunk]] = {
@@ -280,7 +282,7 @@ PIECES: dict[str, list[AIMessageChunk]] = {
 @pytest.mark.parametrize("chunks", PIECES.values(), ids=PIECES)
 async def test_calls_are_put_together_from_their_pieces(chunks: list[AIMessageChunk]) -> None:
     provider = LangChainProvider(
-        Pieces(chunks=[*chunks, AIMessageChunk("", chunk_position="last")])
+        Pieces(chunks=[*chunks, AIMessageChunk(content="", chunk_position="last")])
     )
     request = ModelRequest("m", "", [UserMessage("x")], Toolset([add]).specs())
     events = [event async for event in provider.stream(request)]
@@ -304,9 +306,9 @@ async def test_truncated_arguments_are_never_completed() -> None:
 
 
 async def test_reasoning_goes_back_to_its_model_word_for_word_after_a_reload() -> None:
-    thought = [{"type": "reasoning", "reasoning": "Hm.", "extras": {"signature": "s1"}}]
+    thought: list[Any] = [{"type": "reasoning", "reasoning": "Hm.", "extras": {"signature": "s1"}}]
     chunks = [
-        AIMessageChunk([*thought, {"type": "text", "text": "I add."}]),
+        AIMessageChunk(content=[*thought, {"type": "text", "text": "I add."}]),
         piece('{"a": 2, "b": 3}', 0, name="add", id="x"),
     ]
     provider = LangChainProvider(Pieces(chunks=chunks))
@@ -316,9 +318,7 @@ async def test_reasoning_goes_back_to_its_model_word_for_word_after_a_reload() -
     assert (turn.reasoning, turn.text) == ("Hm.", "I add.")
     stored = message_from_json(json.loads(json.dumps(turn.to_json())))
     assert isinstance(stored, Turn)
-    from toolloop.messages import ToolResult
-
-    history = [UserMessage("x"), stored, ToolResult("x", "add", "5")]
+    history: list[Message] = [UserMessage("x"), stored, ToolResult("x", "add", "5")]
     sent = provider._messages(ModelRequest("m", "", history))
     assert sent[1].content[0] == thought[0]
     assert sent[1].tool_calls[0]["args"] == {"a": 2, "b": 3}
@@ -357,7 +357,7 @@ async def test_server_tools_are_refused() -> None:
 
 
 async def test_price_is_known_for_a_providers_own_model_only() -> None:
-    own = ChatOpenAI(model="gpt-5", api_key="sk-x")
+    own = ChatOpenAI(model="gpt-5", api_key=SecretStr("sk-x"))
     assert LangChainProvider(own).profile.prices
     assert not LangChainProvider(chat("http://127.0.0.1:9/v1", "gpt-5")).profile.prices
 
@@ -366,7 +366,7 @@ async def test_price_is_known_for_a_providers_own_model_only() -> None:
 
 
 def unfit() -> dict[str, Any]:
-    model = ChatOpenAI(model="gpt-5", api_key="sk-x", base_url="http://127.0.0.1:9/v1")
+    model = ChatOpenAI(model="gpt-5", api_key=SecretStr("sk-x"), base_url="http://127.0.0.1:9/v1")
     return {
         "bound tools": model.bind_tools([]),
         "bound settings": model.bind(stop=["x"]),
@@ -427,8 +427,9 @@ class Failing(FakeListChatModel):
     responses: list[str] = []
 
     async def _astream(self, *args: Any, **settings: Any) -> Any:
-        raise self.error
-        yield
+        if self.error is not None:
+            raise self.error
+        yield ChatGenerationChunk(message=AIMessageChunk(content=""))
 
 
 @pytest.mark.parametrize(
