@@ -43,6 +43,7 @@ def figures() -> str:
         )
     )
     first, streams = _read("first_text"), _read("streams")
+    waiting = _read("waiting_routes")
     rows += [
         (
             "Message posted to first text in the portal's stream, without the model's time, p50 / p95",
@@ -58,6 +59,12 @@ def figures() -> str:
             f"{1000 * streams['stop_to_closed_provider_s']:.0f} ms",
             "150 ms; 150 MB, 5 %; 1 s",
             "streams",
+        ),
+        (
+            f"Slowest page while a route that streams or waits is open 50 times at once, of {len(waiting['routes'])} routes",
+            f"{waiting['slowest_ms']:.0f} ms",
+            "1 s",
+            "waiting_routes",
         ),
     ]
     concurrency = _read("concurrency")

@@ -351,12 +351,18 @@ def test_keys_are_taken_again_over_a_new_connection():
     side = Side()
     one, other = waiting_write(side, "a"), waiting_write(side, "b")
     with one.held():
-        _keys._line.close()  # as a server that was started anew does
+        cut()
         with other.held():
             assert locks() == 2
         assert locks() == 1
-        _keys._line.close()
+        cut()
     assert locks() == 0
+
+
+def cut() -> None:
+    """Close the connection of the keys as a database that is started again does."""
+    assert _keys._line is not None
+    _keys._line.close()
 
 
 def locks() -> int:

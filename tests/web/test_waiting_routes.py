@@ -20,7 +20,7 @@ from config import env
 from tests.permissions.rows import API, PORTAL
 from tests.permissions.urls import all_urls
 from tests.servers import Stack, database_url, wait_for
-from tests.web.waiting import ROUTES, Route, World, gate_environment, opened, world_made
+from tests.web.waiting import MANY, ROUTES, Route, World, gate_environment, opened, world_made
 
 POOL: int = env.database_settings(database_url(), pool=True)["OPTIONS"]["pool"]["max_size"]
 _BLOCKED = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'tenancy_apikey'::regclass"  # fmt: skip
@@ -47,7 +47,7 @@ def test_every_connection_is_free_while_a_route_is_open_fifty_times(tmp_path: Pa
 def _problem(route: Route, world: World, stack: Stack) -> str:
     """Return what is wrong while the route is open, "" for nothing."""
     try:
-        with opened(route, world, stack.port, POOL + 1 if route.is_dear else route.most):
+        with opened(route, world, stack.port, POOL + 1 if route.is_dear else MANY):
             free, statuses = _held_at_once(world, stack)
             page = httpx2.get(
                 f"{stack.url}/t/{world.slug}/collections/", headers={"Cookie": world.cookies}, timeout=60

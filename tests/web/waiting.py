@@ -201,7 +201,6 @@ class Route:
         waits: returns how many wait by now, where the answer has not begun.
         before: changes the world first.
         is_slow: nothing is waited for; the answer is large, and nobody reads on.
-        most: how many at once, where fifty would measure the machine's memory.
         is_dear: the test, unlike the benchmark, opens it no more often than it takes to use up the pool: it is another
             one's twin, or takes long (SDKs, certificates).
     """
@@ -213,7 +212,6 @@ class Route:
     waits: Callable[[World], int] | None = None
     before: Callable[[World], None] | None = None
     is_slow: bool = False
-    most: int = MANY
     is_dear: bool = False
 
     def __str__(self) -> str:
@@ -408,8 +406,8 @@ WAITING = (
     Route("replay that asks a model", ("api:runs-replay",), _replay, waits=_asked, before=_replayable, is_dear=True),
 )  # fmt: skip
 SLOW = (
-    Route("call log read slowly", ("api:tool-calls-list",), _download("api:tool-calls-list", f"?page_size={CALLS}"), is_slow=True, most=12),
-    Route("export read slowly", ("api:tool-calls-file",), _download("api:tool-calls-file", "?form=jsonl"), is_slow=True, most=12),
+    Route("call log read slowly", ("api:tool-calls-list",), _download("api:tool-calls-list", f"?page_size={CALLS}"), is_slow=True, is_dear=True),
+    Route("export read slowly", ("api:tool-calls-file",), _download("api:tool-calls-file", "?form=jsonl"), is_slow=True, is_dear=True),
 )  # fmt: skip
 ROUTES = (*STREAMS, *WAITING, *SLOW)
 

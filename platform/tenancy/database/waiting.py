@@ -85,7 +85,7 @@ def wait_for(function: Callable[P, Awaitable[R]], *args: P.args, **kwargs: P.kwa
     It runs in the event loop that serves the request; ``in_db`` brings it back to this thread.
     """
     connections_let_go()
-    answer: R = async_to_sync(function)(*args, **kwargs)  # type: ignore[arg-type]
+    answer: R = async_to_sync(function)(*args, **kwargs)
     return answer
 
 
@@ -132,7 +132,7 @@ def use_noted(own: Any) -> None:
 def thread_is_holding() -> bool:
     """Tell whether this thread has used a connection for the request that runs here, and has not let it go."""
     held = _held.get()
-    return bool(held) and any(own in held for own in connections.all(initialized_only=True))
+    return held is not None and any(own in held for own in connections.all(initialized_only=True))
 
 
 def holding_refuse(what: str) -> None:
