@@ -140,10 +140,13 @@ class DocumentOutput(serializers.Serializer[Any]):
     @extend_schema_field(WaitingOutput(allow_null=True))
     def get_waiting(self, document: Document) -> dict[str, Any] | None:
         """Look once for all documents of an answer."""
-        if "waits" not in self.context:
-            rows = [document] if self.parent is None else list(self.parent.instance)
-            self.context["waits"] = document_waits(rows)
-        found = self.context["waits"].get(document.pk)
+        context: Any = self.context
+        if "waits" not in context:
+            parent: Any = self.parent
+            is_list = isinstance(parent, serializers.ListSerializer)
+            rows = list(parent.instance) if is_list else [document]
+            context["waits"] = document_waits(rows)
+        found = context["waits"].get(document.pk)
         return None if found is None else dict(WaitingOutput(found).data)
 
 

@@ -91,17 +91,20 @@ def work_count(job: Job, seconds: float) -> None:
         cursor.execute(_WORKED, {"seconds": seconds, "tenant": job.tenant_id, "job": job.pk})
 
 
-def slice_of(job: Job, *, is_small: bool = False) -> Callable[[], bool]:
+def slice_of(
+    job: Job, *, is_small: bool = False, clock: Callable[[], float] = time.monotonic
+) -> Callable[[], bool]:
     """Start a slice now, and return what tells whether it is over and another job comes next.
 
     Args:
         is_small: it is in the slot for small jobs, where only small ones wait.
+        clock: for tests.
     """
-    began = looked = time.monotonic()
+    began = looked = clock()
 
     def is_over() -> bool:
         nonlocal looked
-        now = time.monotonic()
+        now = clock()
         if now - began < SLICE_S or now - looked < _LOOK_EVERY_S:
             return False
         looked = now

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from apps.collections import pipeline, pipeline_lexical, pipeline_rows, selectors, summaries
+from apps.collections import (
+    pipeline,
+    pipeline_lexical,
+    pipeline_rows,
+    pipeline_stage,
+    selectors,
+    summaries,
+)
 from apps.collections.models import (
     Chunk,
     ChunkLink,
@@ -137,7 +144,7 @@ def test_nothing_is_lost_or_doubled_when_workers_die_between_and_in_slices(
 ) -> None:
     """Each worker ends ``lives`` slices in order, and the one after that dies in the middle of its first transaction."""
     document = upload(cast, collection, "long.md", TEXT)
-    real = pipeline.stage_writing
+    real = pipeline_stage.stage_writing
     dying = [False]
 
     def deadly(*args: Any, **kwargs: Any) -> Any:

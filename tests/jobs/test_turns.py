@@ -12,6 +12,7 @@ from django.utils import timezone
 from jobs import runner, slots, turns
 from jobs.context import JobContext, JobYielded
 from jobs.models import Job, JobStatus
+from jobs.queue import ProcessLock
 from jobs.runner import claim
 from jobs.services import job_cancel, job_enqueue
 from jobs.turns import SMALL_BYTES, next_turn, slice_of
@@ -124,49 +125,55 @@ def test_job_that_may_not_start_yet_has_no_turn(cast: Cast, enqueue: Callable[..
     assert following() is None
 
 
+class Clock:
+    """The time that slices are measured by."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Set the time that slices are measured by."""
-    now = [100.0]
-    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
-
-    def advance(seconds: float) -> None:
-        now[0] += seconds
-
-    return advance
+def clock() -> Clock:
+    return Clock()
 
 
 def test_slice_is_over_only_when_somebody_else_comes_next(
-    cast: Cast, enqueue: Callable[..., Job], clock: Callable[[float], None]
+    cast: Cast, enqueue: Callable[..., Job], clock: Clock
 ) -> None:
     mine = claim(cast.tenant.pk, enqueue(cast.tenant, 10 * MB).pk)
     assert mine is not None
-    is_over = slice_of(mine)
+    is_over = slice_of(mine, clock=clock)
     enqueue(cast.tenant, 20 * MB)
     assert not is_over(), "the slice has only begun"
-    clock(turns.SLICE_S)
+    clock.advance(turns.SLICE_S)
     assert not is_over(), "the other one is larger, so this one would come next again"
     small = enqueue(cast.tenant, 1000)
     assert not is_over(), "it does not ask the database each time"
-    clock(1)
+    clock.advance(1)
     assert is_over()
     claim(cast.tenant.pk, small.pk)
-    clock(1)
+    clock.advance(1)
     assert not is_over()
     enqueue(cast.other_tenant, 50 * MB)
-    clock(1)
+    clock.advance(1)
     assert is_over(), "the other workspace had nothing yet"
 
 
 def test_slice_ends_after_a_minute_when_nobody_waits(
-    cast: Cast, enqueue: Callable[..., Job], clock: Callable[[float], None]
+    cast: Cast, enqueue: Callable[..., Job], clock: Clock
 ) -> None:
     mine = claim(cast.tenant.pk, enqueue(cast.tenant, 10 * MB).pk)
     assert mine is not None
-    is_over = slice_of(mine)
-    clock(turns.LONGEST_SLICE_S - 1)
+    is_over = slice_of(mine, clock=clock)
+    clock.advance(turns.LONGEST_SLICE_S - 1)
     assert not is_over()
-    clock(1)
+    clock.advance(1)
     assert is_over()
 
 
@@ -221,7 +228,7 @@ def test_small_job_is_done_beside_a_regular_slot_that_is_taken(
     cast: Cast, enqueue: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, notes: Path
 ) -> None:
     monkeypatch.setattr(slots, "_regular", [])  # as if others held all of them
-    monkeypatch.setattr(slots, "_small", slots.ProcessLock())
+    monkeypatch.setattr(slots, "_small", ProcessLock())
     large = enqueue(cast.tenant, 10 * MB)
     small = [enqueue(tenant, 1000) for tenant in (cast.tenant, cast.other_tenant)]
     runner.run_cpu(cast.tenant.pk, large.pk)
