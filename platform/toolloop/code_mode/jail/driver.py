@@ -116,7 +116,9 @@ class _Run:
                 if not await _taken(free):
                     return self._ended(Problem(Ending.BUSY, "All places for programs are taken."))
                 try:
-                    zygote = zygote_ready() or await asyncio.to_thread(zygote_get)
+                    zygote = zygote_ready()
+                    if zygote is None:
+                        zygote = await asyncio.to_thread(zygote_get)
                     return await self._session(zygote)
                 finally:
                     free.release()

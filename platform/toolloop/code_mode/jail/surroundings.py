@@ -59,15 +59,13 @@ def namespace_make(host: Host) -> dict[str, Any]:
 
 
 def _tool(host: Host, name: str, *, awaited: bool) -> Callable[..., Any]:
-    if awaited:
+    async def tool_awaited(*args: Any, **kwargs: Any) -> Any:
+        return await host.call_awaited(name, args, kwargs)
 
-        async def tool(*args: Any, **kwargs: Any) -> Any:
-            return await host.call_awaited(name, args, kwargs)
-    else:
+    def tool_plain(*args: Any, **kwargs: Any) -> Any:
+        return host.call(name, args, kwargs)
 
-        def tool(*args: Any, **kwargs: Any) -> Any:
-            return host.call(name, args, kwargs)
-
+    tool: Callable[..., Any] = tool_awaited if awaited else tool_plain
     tool.__name__ = tool.__qualname__ = name
     tool.__module__ = "__main__"
     return tool
