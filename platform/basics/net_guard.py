@@ -41,10 +41,7 @@ _BLOCKED: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("10.0.0.0/8", "private"),
         ("100.64.0.0/10", "shared between a provider's customers"),
         ("127.0.0.0/8", "loopback"),
-        (
-            "168.63.129.16/32",
-            "a cloud's own",
-        ),  # Azure's, which answers machines of that cloud alone
+        ("168.63.129.16/32", "Azure's own"),  # it answers machines of that cloud alone
         ("169.254.0.0/16", "link-local"),
         ("172.16.0.0/12", "private"),
         ("192.0.0.0/24", "reserved"),
@@ -260,9 +257,8 @@ def error_translated(error: Exception) -> httpx2.TransportError:
     What kept a connection from being made is told in one text: whether a port is closed, silent, or speaks something else
     than TLS is nobody's business who may name an address. The log has it.
     """
-    said = (
-        "" if isinstance(error, httpcore2.ProtocolError) else str(error)[:200]
-    )  # not what a stranger wrote
+    # Errors of the protocol hold what a stranger wrote.
+    said = "" if isinstance(error, httpcore2.ProtocolError) else str(error)[:200]
     log.info("request_failed", error=type(error).__name__, said=said)
     if isinstance(error, httpcore2.ConnectError | httpcore2.ConnectTimeout):
         return httpx2.ConnectError(UNREACHED)

@@ -88,7 +88,7 @@ def test_sign_in_after_a_sign_up_does_not_tell_which_it_was() -> None:
 def test_who_confirms_signs_in() -> None:
     client = Client()
     sign_up(NEW, client)
-    link = re.search(r"https?://[^/]+(/accounts/confirm-email/\S+)", mail.outbox[0].body)
+    link = re.search(r"https?://[^/]+(/accounts/confirm-email/\S+)", str(mail.outbox[0].body))
     assert link is not None
     assert client.get(link.group(1)).status_code == 200
     client.post(link.group(1))
