@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from toolloop.chooser import model_chooser
 from toolloop.client_options import Input, RunOptions, facts_checked, input_history
+from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.events import Event, RunFinished
 from toolloop.generation import Gatherer, Generation, GenerationStream
@@ -188,7 +189,8 @@ class Client:
         history = input_history(options.get("history", ()), input)
         form = output_of(options["output"]) if "output" in options else None
         gatherer = Gatherer(history, first_step)
-        events = self._events(history, first_step, usage, form, gatherer, options)
+        pending = input.pending if isinstance(input, Generation) else ()
+        events = self._events(history, first_step, usage, form, gatherer, pending, options)
         return GenerationStream(events, gatherer, has_form=form is not None)
 
     async def generate_intent(self, input: Input, **options: Unpack[RunOptions]) -> Intent:  # noqa: A002 - the usual word
@@ -241,6 +243,7 @@ class Client:
         usage: Usage,
         form: Output | None,
         gatherer: Gatherer,
+        pending: tuple[PendingCall, ...],
         options: RunOptions,
     ) -> AsyncGenerator[Event, None]:
         toolset = self._toolset(options, history)
@@ -265,6 +268,7 @@ class Client:
                 profile=self._profile or connection.profile,
                 profiles=connection.profiles,
                 decisions=options.get("decisions"),
+                pending=pending,
                 mock_tools=options.get("mock_tools", False),
                 output=form,
                 on_usage=self._on_usage,

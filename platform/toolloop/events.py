@@ -67,6 +67,15 @@ class ToolRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A call that runs has yielded a piece of its result, as text; ``ToolFinished`` brings the whole."""
+
+    call: ToolCall
+    text: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     call: ToolCall
     result: ToolResult
@@ -126,5 +135,12 @@ class RunFinished:
 
 ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | TurnFinished
 Event = (
-    ProviderEvent | StepReset | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
+    ProviderEvent
+    | StepReset
+    | ToolRunning
+    | ToolProgress
+    | ToolFinished
+    | CallParked
+    | LimitReached
+    | RunFinished
 )
