@@ -232,6 +232,7 @@ class NestedCalls:
         family.running.add(task)
         task.add_done_callback(family.tasks.discard)
         task.add_done_callback(family.running.discard)
+        task.add_done_callback(_retrieve)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -372,6 +373,11 @@ async def _ended(tasks: set[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
     """Wait a little for cancelled tasks; return those that have not ended. What they raised was told elsewhere."""
     done, left = await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
     for task in done:
-        if not task.cancelled():
-            task.exception()
+        _retrieve(task)
     return left
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Look at what a task has raised: the one who waited for it may be gone, and asyncio would complain."""
+    if not task.cancelled():
+        task.exception()
