@@ -117,7 +117,7 @@ async def test_each_gated_call_happens_once_and_the_run_ends(
     case: str, verdicts: str, cast: Cast, lane_threads: Executor
 ) -> None:
     made, gated, free = CASES[case]
-    rng = random.Random(f"{case} {verdicts}")  # noqa: S311 - a test's order
+    rng = random.Random(f"{case} {verdicts}")
     play = Play(cast, lane_threads, [calls(*made), says("done")])
     run, _ = await sync_to_async(make_run)(cast)
     asked: list[str] = []
