@@ -166,11 +166,10 @@ class CallRunner:
                 if self._running:
                     if self._hears is None or self._hears.done():
                         self._hears = asyncio.get_running_loop().create_future()
+                    awaited: list[asyncio.Future[Any]] = [*self._running, self._hears]
                     done, _ = await self._interrupter.run(
                         functools.partial(
-                            asyncio.wait,
-                            [*self._running, self._hears],
-                            return_when=asyncio.FIRST_COMPLETED,
+                            asyncio.wait, awaited, return_when=asyncio.FIRST_COMPLETED
                         )
                     )
                     while self._heard:

@@ -52,7 +52,8 @@ def _whole(value: float) -> int:
     digits, _, exponent = repr(value).partition("e")
     head, _, tail = digits.partition(".")
     tail = tail.rstrip("0")
-    return int(head + tail) * 10 ** (int(exponent or 0) - len(tail))
+    zeros = int(exponent or 0) - len(tail)
+    return int(f"{head}{tail}{'0' * zeros}")
 
 
 class CircleGuard:

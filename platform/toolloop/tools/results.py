@@ -130,8 +130,9 @@ class _Encoder:
         if isinstance(value, list | tuple):
             return self._array(value, at, depth)
         if isinstance(value, BINARY):
-            return bytes_text(bytes(value))
-        if isinstance(value, MOMENTS):
+            data: Any = value
+            return bytes_text(bytes(data))
+        if isinstance(value, dt.date | dt.time):
             return value.isoformat()
         if isinstance(value, dt.timedelta):
             return duration_text(value)
@@ -165,7 +166,8 @@ class _Encoder:
         if isinstance(value, io.IOBase):
             raise NoJsonForm(f"{at or 'it'} is an open file")
         if isinstance(value, ARRAYS):
-            return self._array(value, at, depth)
+            items: Any = value
+            return self._array(items, at, depth)
         raise NoJsonForm(f"{at or 'it'} is a {type(value).__name__}, which has no JSON form")
 
     def _member(self, value: enum.Enum, at: str, depth: int) -> Any:

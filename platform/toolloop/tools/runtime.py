@@ -287,9 +287,8 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
     """
     try:
         if isinstance(value, ToolOutput):
-            content = value.content
-            if not isinstance(content, str):
-                content = json_text(content)[0]
+            given: Any = value.content
+            content = given if isinstance(given, str) else json_text(given)[0]
             payload = None if value.payload is None else json_text(value.payload)[1]
             return ToolResult(
                 call.id,
