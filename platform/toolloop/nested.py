@@ -21,7 +21,6 @@ from toolloop.masking import masked
 from toolloop.messages import ToolCall, ToolResult, message_from_json
 from toolloop.tools.gate import call_gate
 from toolloop.tools.guards import call_key
-from toolloop.tools.results import json_value
 from toolloop.tools.runtime import (
     BlockingRunner,
     Prepared,
@@ -184,6 +183,8 @@ class NestedCalls:
         decision: Decision | None,
     ) -> ToolResult:
         """See ``ToolContext.call``."""
+        from toolloop.tools.results import json_value  # With the first call: see test_import_cost.
+
         family = self._family(parent)
         # Through JSON, as a model's arguments come: what a tool passes on must not be shared objects.
         raw = json.dumps(json_value(dict(arguments)), ensure_ascii=False)

@@ -18,7 +18,6 @@ from basics.storable import text_storable
 from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
-from toolloop.tools.results import NoJsonForm, json_text
 from toolloop.tools.streams import Pieces, is_stream, stream_read
 from toolloop.tools.tool import (
     CallRefused,
@@ -285,6 +284,11 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
     What cannot be written is told as what it is: the call was carried out. A failure would be repeated.
     """
+    from toolloop.tools.results import (
+        NoJsonForm,
+        json_text,
+    )  # With the first call: see test_import_cost.
+
     try:
         if isinstance(value, ToolOutput):
             given: Any = value.content

@@ -19,7 +19,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 from basics.storable import text_storable
-from toolloop.tools.results import NoJsonForm, json_text
 from toolloop.tools.tool import ToolOutput
 
 MOST_CHARS = 1_000_000
@@ -79,6 +78,8 @@ class Pieces:
             return "".join(self._values) + note
         if not note:
             return self._values
+        from toolloop.tools.results import json_text
+
         content, payload = json_text(self._values)
         return ToolOutput(content + note, payload)
 
@@ -151,6 +152,8 @@ def _read(stream: Iterator[Any], take: Callable[[Any], None], is_ended: Callable
 
 
 def _shown(piece: Any) -> str:
+    from toolloop.tools.results import NoJsonForm, json_text
+
     try:
         return f"{json_text(piece)[0]}\n"
     except NoJsonForm as error:
