@@ -281,7 +281,7 @@ class RunEventsView(StreamingAPIView):
             (200, EVENT_STREAM): OpenApiResponse(
                 OpenApiTypes.STR,
                 description="Server-sent events: `event` is the kind (text, reasoning, step_started, step_reset, "
-                "tool_started, tool_finished, tool_waiting, parked, decided, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
+                "tool_started, tool_progress, tool_finished, tool_waiting, parked, decided, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
             )
         },
     )

@@ -102,6 +102,7 @@ class LiveAnswer:
         self._view = target.view
         self._blocks: list[str] = []
         self._cards: dict[int, ToolCard] = {}
+        self._calls: dict[int, tuple[int, str]] = {}
         self._sources: list[CitationCard] = []
         self._decisions: list[DecisionCard] = []
         self._decided: list[DecidedLine] = []
@@ -120,6 +121,7 @@ class LiveAnswer:
             self._passages = passages_of(row["payload"] for row in rows)
             plan = calls_plan(rows, is_over=False)
             self._view = replace(self._view, tool_cards=tool_cards(rows), plan=plan)
+            self._calls = {n: (row["step"], row["call_id"]) for n, row in enumerate(rows)}
 
     def assume_shown(self) -> None:
         """Take what was taken so far as what the page shows already."""
@@ -134,12 +136,20 @@ class LiveAnswer:
         self._view = replace(
             self._view,
             phase=phase_of(self.transcript),
+            tool_cards=[self._growing(card) for card in self._view.tool_cards],
             citations=sources,
             has_text=bool(blocks),
             decisions=decision_cards(self.transcript.waiting.values()),
             decided=decided_lines(self.transcript.decided.values()),
         )
         return self._pieces(blocks, all_blocks=False)
+
+    def _growing(self, card: ToolCard) -> ToolCard:
+        """Return a card with what its tool has yielded so far, while it runs."""
+        call = self._calls.get(card.index)
+        if card.status != "running" or call is None:
+            return card
+        return replace(card, result=self.transcript.progress.get(call, ""))
 
     async def ended(self) -> str:
         """Return every piece of the finished answer, from its stored rows."""

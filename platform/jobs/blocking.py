@@ -49,8 +49,9 @@ class _Call:
             value = self._context.run(self._let_go_after)
         except BaseException as caught:  # noqa: BLE001 - handed to the waiting task, whatever it is
             error = caught
-        if isinstance(error, StopIteration):  # a future refuses to carry it
-            error = RuntimeError("the function raised StopIteration")
+        if isinstance(error, StopIteration | GeneratorExit):
+            # A future refuses the one, and the other would close the coroutine that waits for it.
+            error = RuntimeError(f"the function raised {type(error).__name__}")
         when_through()
         # The loop may be closed when the process is ending; then nobody waits for the outcome.
         with contextlib.suppress(RuntimeError):

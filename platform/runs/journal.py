@@ -7,6 +7,7 @@ it again without harm; it is written together with what follows, within ``record
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -42,8 +43,16 @@ _CALL_ID_LENGTH, _NAME_LENGTH, _VERSION_LENGTH, _SUMMARY_LENGTH = 200, 100, 64, 
 
 
 def call_key(step: int, call_id: str) -> tuple[int, str]:
-    """Return what a call is found by (a model may write ids of any length)."""
-    return step, text_storable(call_id)[:_CALL_ID_LENGTH]
+    """Return what a call is found by.
+
+    A model may write ids of any length, and calls of calls have longer ones: what does not fit is cut, with a mark that
+    keeps two of one beginning apart.
+    """
+    text = text_storable(call_id)
+    if len(text) > _CALL_ID_LENGTH:
+        mark = hashlib.sha256(text.encode()).hexdigest()[:24]
+        text = f"{text[: _CALL_ID_LENGTH - len(mark) - 1]}~{mark}"
+    return step, text
 
 
 def name_storable(name: str) -> str:
@@ -85,7 +94,7 @@ def history_rebuilt(
 
 
 class RunJournal:
-    """Implements ``ParkingJournal`` and ``JudgingJournal`` of ``toolloop.journal`` for one attempt at a run.
+    """Implements ``ParkingJournal``, ``JudgingJournal`` and ``KnowingJournal`` of ``toolloop.journal`` for one attempt at a run.
 
     Args:
         recorder: writes the events, in the same transactions.
@@ -213,6 +222,14 @@ class RunJournal:
         self._keep(row)
         if row.has_side_effects:
             await self._recorder.flush(durable=True)
+
+    def calls_made(self, step: int, call_id: str) -> dict[str, tuple[str, Any]]:
+        """See ``KnowingJournal``."""
+        parent = call_key(step, call_id)[1]
+        rows = (row for row in self._rows.values() if row.step == step)
+        return {
+            row.call_id: (row.name, row.arguments) for row in rows if row.parent_call_id == parent
+        }
 
     def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
         """See ``JudgingJournal``. Written with what becomes of the call."""

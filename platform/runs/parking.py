@@ -112,7 +112,7 @@ def _decision(row: PendingDecision, call: ToolCall) -> Decision:
 
 
 def _row(run: Run, step: int, waiting: PendingCall) -> PendingDecision:
-    asked, approval = _asked(waiting), waiting.approval
+    asked, approval = waiting.asked, waiting.approval
     hours = settings.APPROVAL_HOURS if approval.hours is None else approval.hours
     arguments: Any = asked.raw if asked.arguments is None else asked.arguments
     return PendingDecision(
@@ -130,11 +130,3 @@ def _row(run: Run, step: int, waiting: PendingCall) -> PendingDecision:
         needs_reason=approval.needs_reason,
         expires_at=timezone.now() + datetime.timedelta(hours=hours),
     )
-
-
-def _asked(waiting: PendingCall) -> ToolCall:
-    """Return the call that is decided about: the innermost one, where calls of tools wait."""
-    call, state = waiting.call, waiting.state
-    while isinstance(state, dict) and isinstance(state.get("call"), dict):
-        call, state = ToolCall.from_json(state["call"]), state.get("inner")
-    return call

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from basics.storable import json_storable
 from jobs.context import JobContext
-from runs.transcript import TEXT, Transcript
+from runs.transcript import TEXT, TOOL_PROGRESS, Transcript
 from runs.writes import Batch, batch_write
 
 FLUSH_S = 0.08
@@ -86,6 +86,21 @@ class Recorder:
         self._size += len(text)
         self._wake(self._flushed_at + FLUSH_S)
         if not self._flushed_at or self._size >= FLUSH_CHARS:
+            self._now.set()
+
+    def progress(self, step: int, call_id: str, text: str) -> None:
+        """Add a piece of what a running tool yields; pieces of one call are written together."""
+        events = self._pending.events
+        last = events[-1] if events else None
+        if last is not None and last[0] == TOOL_PROGRESS and last[1]["call_id"] == call_id and last[1]["step"] == step:  # fmt: skip
+            clean = json_storable(text)
+            last[1]["text"] += clean
+            self.transcript.progress_add(step, call_id, clean)
+        else:
+            self.add(TOOL_PROGRESS, {"step": step, "call_id": call_id, "text": text})
+        self._size += len(text)
+        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+        if self._size >= FLUSH_CHARS:
             self._now.set()
 
     def step_keep(self, index: int, turn: dict[str, Any]) -> None:

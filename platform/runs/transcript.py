@@ -13,12 +13,16 @@ STEP_RESET = "step_reset"
 TEXT = "text"
 REASONING = "reasoning"
 TOOL_STARTED = "tool_started"
+TOOL_PROGRESS = "tool_progress"
 TOOL_FINISHED = "tool_finished"
 TOOL_WAITING = "tool_waiting"
 PARKED = "parked"
 DECIDED = "decided"
 LIMIT = "limit"
 FINISHED = "finished"
+
+PROGRESS_SHOWN = 4_000
+"""Characters of what a running tool has yielded that a watcher sees, from its end."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Transcript:
     Attributes:
         seq: number of the last event applied.
         running: names of tools that run, by (step, call id), in the order in which they started.
+        progress: the end of what running tools have yielded so far, by (step, call id).
         waiting: what is to be decided, by its id, as the ``parked`` event told it.
         decided: what was decided, by its id, as the ``decided`` events told it.
         finished: data of the ``finished`` event, None before it.
@@ -45,6 +50,7 @@ class Transcript:
     seq: int = 0
     steps: dict[int, StepText] = field(default_factory=dict)
     running: dict[tuple[int, str], str] = field(default_factory=dict)
+    progress: dict[tuple[int, str], str] = field(default_factory=dict)
     waiting: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     decided: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     phase: Phase = "queued"
@@ -72,9 +78,13 @@ class Transcript:
             self.phase = "thinking"
         elif kind == TOOL_STARTED:
             self.running[step, data["call_id"]] = data["name"]
+            self.progress.pop((step, data["call_id"]), None)  # Of an attempt that died.
             self.phase = "tools"
+        elif kind == TOOL_PROGRESS:
+            self.progress_add(step, data["call_id"], data["text"])
         elif kind in (TOOL_FINISHED, TOOL_WAITING):
             self.running.pop((step, data["call_id"]), None)
+            self.progress.pop((step, data["call_id"]), None)
             self.phase = "tools" if self.running else "thinking"
         elif kind == PARKED:
             self.waiting = {waiting["id"]: waiting for waiting in data.get("pending", ())}
@@ -90,6 +100,11 @@ class Transcript:
             self.finished = data
             self.waiting = {}
             self.phase = "finished"
+
+    def progress_add(self, step: int, call_id: str, text: str) -> None:
+        """Take what a running tool has yielded."""
+        so_far = self.progress.get((step, call_id), "")
+        self.progress[step, call_id] = (so_far + text)[-PROGRESS_SHOWN:]
 
     @property
     def text(self) -> str:

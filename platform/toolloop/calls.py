@@ -7,13 +7,13 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolloop.accounts import CallAccounts
-from toolloop.deferred import Decision, ParkCall, PendingCall
-from toolloop.events import CallParked, Event, ToolFinished, ToolRunning
+from toolloop.deferred import Decision, ParkCall, PendingCall, edit_restored
+from toolloop.events import CallParked, Event, ToolFinished, ToolProgress, ToolRunning
 from toolloop.interrupts import Cause, Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
@@ -56,6 +56,7 @@ class CallRunner:
 
     Args:
         decisions: about calls that were parked before, by call id.
+        waiting: calls that were parked before; those without a decision wait on where they are.
         mock: call the mocks of tools; nothing needs approval then.
 
     Attributes:
@@ -75,11 +76,14 @@ class CallRunner:
         run_blocking: BlockingRunner,
         decisions: Mapping[str, Decision],
         mock: bool,
+        waiting: Iterable[PendingCall] = (),
     ) -> None:
         self._toolset, self._limits = toolset, limits
         self._journal = SerialJournal(journal)
         self._interrupter, self._data = interrupter, context
         self._given, self._mock = decisions, mock
+        self._waited = {pending.call.id: pending for pending in waiting}
+        self._is_decided = False
         self._decisions: Mapping[str, Decision] = {}
         self.accounts = CallAccounts(limits)
         self._nested = NestedCalls(
@@ -92,10 +96,13 @@ class CallRunner:
         )
         self._step = 0
         self._calls: list[ToolCall] = []
+        self._asked: list[ToolCall] = []  # As the model wrote them; people edit.
         self._found: list[ToolResult | None] = []
         self._waiting: deque[int] = deque()
         self._running: dict[asyncio.Task[ToolResult], _Running] = {}
         self._pending: dict[int, PendingCall] = {}
+        self._heard: deque[ToolProgress] = deque()
+        self._hears: asyncio.Future[None] | None = None
         self.results: list[ToolResult] = []
         self._used: set[str] = set()
 
@@ -134,13 +141,16 @@ class CallRunner:
                 that comes again would pass as approved.
 
         Yields:
-            ``ToolRunning``, ``ToolFinished`` and ``CallParked`` as things happen (results in order of completion).
+            ``ToolRunning``, ``ToolProgress``, ``ToolFinished`` and ``CallParked`` as things happen (results in order of
+            completion).
 
         Raises:
             Interrupted: the run was stopped; every call is answered and journalled by then.
         """
-        self._step, self._calls = step, list(turn.tool_calls)
-        self._decisions = self._given if decided else {}
+        self._step, self._asked = step, list(turn.tool_calls)
+        self._calls = list(self._asked)
+        self._decisions, self._is_decided = (self._given if decided else {}), decided
+        self._edited: set[int] = set()
         self._pending.clear()
         self.accounts.turn_begins()
         self._found = [answered.get(call.id) for call in self._calls]
@@ -154,11 +164,16 @@ class CallRunner:
                 for event in await self._launch(refusal):
                     yield event
                 if self._running:
+                    if self._hears is None or self._hears.done():
+                        self._hears = asyncio.get_running_loop().create_future()
+                    awaited: list[asyncio.Future[Any]] = [*self._running, self._hears]
                     done, _ = await self._interrupter.run(
                         functools.partial(
-                            asyncio.wait, self._running, return_when=asyncio.FIRST_COMPLETED
+                            asyncio.wait, awaited, return_when=asyncio.FIRST_COMPLETED
                         )
                     )
+                    while self._heard:
+                        yield self._heard.popleft()
                     for task in [task for task in self._running if task in done]:
                         yield await self._end(task)
         except Interrupted as interrupted:
@@ -166,6 +181,8 @@ class CallRunner:
         finally:
             if stopped is None:
                 await self._cancel_all()
+        while self._heard:
+            yield self._heard.popleft()
         if stopped is not None:
             for event in await self._give_up(stopped.cause):
                 yield event
@@ -208,19 +225,22 @@ class CallRunner:
         return events
 
     def _context(self, call: ToolCall) -> ToolContext:
-        return ToolContext(
-            self._data,
-            call.id,
-            self._step,
-            decision=self._decisions.get(call.id),
-            nested=self._nested,
-        )
+        _, decision = edit_restored(call, self._decisions.get(call.id))
+        return ToolContext(self._data, call.id, self._step, decision=decision, nested=self._nested)
 
     def _checked(self, index: int, refusal: Refusal | None) -> Prepared | ToolResult | PendingCall:
         """Check a call and apply what was decided about it; edited arguments take the place of the model's."""
         call = self._calls[index]
         if refusal is not None:
             return error_result(call, refusal.code, refusal.text)
+        given = self._decisions.get(call.id)
+        waited = self._waited.get(call.id) if self._is_decided and given is None else None
+        if waited is not None and waited.state is not None:
+            return waited
+        restored, _ = edit_restored(call, given)
+        if restored is not call:
+            self._edited.add(index)
+        call = restored
         prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
         if self._mock or not isinstance(prepared, Prepared):
             return prepared
@@ -233,17 +253,29 @@ class CallRunner:
             self._used.add(call.id)
         if isinstance(prepared, Prepared):
             self._calls[index] = prepared.call
+            if context.decision is not None and context.decision.arguments is not None:
+                # With a state the edit was of a call that the tool makes (a program's), and the tool itself tells of it.
+                self._edited |= {index} if context.decision.state is None else set()
         return prepared
 
     async def _park(self, index: int, pending: PendingCall) -> CallParked:
+        pending = pending.kept(self._asked[index])
         self._pending[index] = pending
         await self._journal.call_parked(self._step, pending)
         return CallParked(pending, self._step)
 
     def _start(self, index: int, prepared: Prepared) -> None:
-        context = self._context(prepared.call)
+        hear = functools.partial(self._hear, index, prepared.call)
+        context = replace(self._context(prepared.call), on_piece=hear)
         task = asyncio.create_task(self._nested.run(prepared, context))
         self._running[task] = _Running(index, prepared.call, context, time.monotonic())
+
+    def _hear(self, index: int, call: ToolCall, text: str) -> None:
+        """Pass on a piece of a call's result, unless the call has been given up."""
+        if any(entry.index == index for entry in self._running.values()):
+            self._heard.append(ToolProgress(call, text, self._step))
+            if self._hears is not None and not self._hears.done():
+                self._hears.set_result(None)
 
     def _must_wait(self, prepared: Prepared) -> bool:
         """Tell whether a sequential tool, this one or one that runs, stands in the way."""
@@ -277,12 +309,7 @@ class CallRunner:
         call = self._calls[index]
         warning = self.accounts.ended(call, result, duration_s)
         content = output_cut(result.content, self._limits.max_tool_output_chars)
-        decision = self._decisions.get(call.id)
-        # With a state the edit was of a call that the tool makes (a program's), and the tool itself tells of it.
-        is_edited = (
-            decision is not None and decision.arguments is not None and decision.state is None
-        )
-        if is_edited and not known:
+        if index in self._edited and not known:
             changed = arguments_shown(call, self._toolset.get(call.name))
             content = f"[A person changed the arguments to {changed}]\n{content}"
         if warning and not known:

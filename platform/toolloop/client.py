@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from toolloop.chooser import model_chooser
 from toolloop.client_options import Input, RunOptions, facts_checked, input_history
+from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.events import Event, RunFinished
 from toolloop.generation import Gatherer, Generation, GenerationStream
@@ -189,7 +190,8 @@ class Client:
         wanted = options.get("output")
         form = None if wanted is None else output_of(wanted)
         gatherer = Gatherer(history, first_step)
-        events = self._events(history, first_step, usage, form, gatherer, options)
+        pending = input.pending if isinstance(input, Generation) else ()
+        events = self._events(history, first_step, usage, form, gatherer, pending, options)
         return GenerationStream(events, gatherer, form=form)
 
     async def generate_intent(self, input: Input, **options: Unpack[RunOptions]) -> Intent:  # noqa: A002 - the usual word
@@ -242,6 +244,7 @@ class Client:
         usage: Usage,
         form: Output | None,
         gatherer: Gatherer,
+        pending: tuple[PendingCall, ...],
         options: RunOptions,
     ) -> AsyncGenerator[Event, None]:
         toolset = self._toolset(options, history)
@@ -266,6 +269,7 @@ class Client:
                 profile=self._profile or connection.profile,
                 profiles=connection.profiles,
                 decisions=options.get("decisions"),
+                pending=pending,
                 mock_tools=options.get("mock_tools", False),
                 output=form,
                 on_usage=self._on_usage,

@@ -3,13 +3,15 @@
 A run that reaches such calls runs the others of the turn, then ends with ``RunFinished(status="parked")``, whose
 ``pending`` holds one ``PendingCall`` each. Nothing waits in memory. When decisions are there, call
 ``run_loop`` again with the stored history, which ends in the open turn, and ``decisions`` by call id. Calls that are not
-decided yet park the run again. A decided call has its result in the history from then on, so a decision counts once.
+decided yet park the run again; give those to ``run_loop`` as ``pending``, so that what they have done so far is kept. A
+decided call has its result in the history from then on, so a decision counts once.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from toolloop.messages import ToolCall
@@ -48,6 +50,8 @@ class Approval:
 
 
 SELF = Approval()
+_EDITED = frozenset({"edited_arguments", "state_before"})
+"""Keys of the state of a call that runs with arguments that a person has changed."""
 
 
 class ParkCall(Exception):
@@ -168,6 +172,21 @@ class PendingCall:
             "approval": self.approval.to_json(),
         }
 
+    @property
+    def asked(self) -> ToolCall:
+        """Return the call that is decided about: the innermost one, where a call that a tool made waits."""
+        call, state = self.call, _before(self.state)
+        while isinstance(state, dict) and isinstance(state.get("call"), dict):
+            call, state = ToolCall.from_json(state["call"]), _before(state.get("inner"))
+        return call
+
+    def kept(self, original: ToolCall) -> PendingCall:
+        """Return it with the arguments it runs with in its state, where they are not those of ``original``."""
+        if self.call.arguments == original.arguments:
+            return self
+        state = {"edited_arguments": self.call.arguments, "state_before": self.state}
+        return replace(self, state=state)
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PendingCall:
         """Rebuild the pending call that ``to_json`` wrote."""
@@ -178,3 +197,21 @@ class PendingCall:
             data.get("state"),
             Approval.from_json(data.get("approval")),
         )
+
+
+def edit_restored(call: ToolCall, decision: Decision | None) -> tuple[ToolCall, Decision | None]:
+    """Return a call as an earlier decision has changed it, and the decision with the state from before that."""
+    if decision is None or not _is_edited(decision.state):
+        return call, decision
+    arguments = decision.state["edited_arguments"]
+    raw = json.dumps(arguments, ensure_ascii=False)
+    decision = replace(decision, state=decision.state["state_before"])
+    return replace(call, arguments=arguments, raw=raw, problem=""), decision
+
+
+def _is_edited(state: Any) -> bool:
+    return isinstance(state, dict) and state.keys() == _EDITED
+
+
+def _before(state: Any) -> Any:
+    return state["state_before"] if _is_edited(state) else state

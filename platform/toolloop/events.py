@@ -67,6 +67,15 @@ class ToolRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A call that runs has yielded a piece of its result, as text; ``ToolFinished`` brings the whole."""
+
+    call: ToolCall
+    text: str
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     call: ToolCall
     result: ToolResult
@@ -129,4 +138,12 @@ class RunFinished:
 ProviderEvent = (
     TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | StepReset | TurnFinished
 )
-Event = ProviderEvent | ToolRunning | ToolFinished | CallParked | LimitReached | RunFinished
+Event = (
+    ProviderEvent
+    | ToolRunning
+    | ToolProgress
+    | ToolFinished
+    | CallParked
+    | LimitReached
+    | RunFinished
+)

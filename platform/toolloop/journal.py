@@ -6,7 +6,8 @@ the run at once and reaches the caller of ``run_loop`` unchanged: a run that can
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall, ToolResult, Turn
@@ -50,6 +51,17 @@ class ParkingJournal(Journal, Protocol):
         """The call waits for a decision and has no result. It may have been started: a tool can park itself.
 
         When the run goes on, ``call_started`` comes (again) for it.
+        """
+
+
+class KnowingJournal(Journal, Protocol):
+    """A journal that knows what an earlier attempt's calls have called; the loop looks for the method, so it may be left out."""
+
+    def calls_made(self, step: int, call_id: str) -> Mapping[str, tuple[str, Any]]:
+        """Return the calls that a call has made: by id, the tool's name and the arguments as it gave them.
+
+        With it a tool that runs again after a crash finds each of its calls by what it asks for, also where it makes
+        several at once and they come in another order. It must be quick.
         """
 
 

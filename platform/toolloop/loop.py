@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from toolloop.calls import CallRunner
 from toolloop.compaction import Compaction, Compactor
-from toolloop.deferred import Decision
+from toolloop.deferred import Decision, PendingCall
 from toolloop.errors import ContextTooLong
 from toolloop.events import Event, LimitReached, RunFinished, RunStatus, StepReset
 from toolloop.history import history_open, is_answer, own_turns
@@ -53,6 +53,7 @@ def run_loop(
     profile: Profile | None = None,
     run_blocking: BlockingRunner = run_in_thread,
     decisions: Mapping[str, Decision] | None = None,
+    pending: Sequence[PendingCall] = (),
     mock_tools: bool = False,
     output: Output | None = None,
     tool_choice: Literal["auto", "required", "none"] = "auto",
@@ -82,6 +83,8 @@ def run_loop(
         profile: facts about the model; looked up by its name when None.
         run_blocking: runs the functions of blocking tools off the event loop.
         decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
+        pending: what the run waited for when it parked; calls among it that nothing was decided about wait on where they
+            are. Without it they run from their start until they wait again.
         output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
             model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output", or ends with the
             text where the form is not ``is_required``.
@@ -137,6 +140,7 @@ def run_loop(
         context=context or {},
         run_blocking=run_blocking,
         decisions=decisions or {},
+        waiting=pending,
         mock=mock_tools,
     )
     compactor = Compactor(compaction, profile, spending, system, toolset.specs)

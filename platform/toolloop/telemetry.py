@@ -273,6 +273,12 @@ class _TracedJournal:
         if judged is not None:
             judged(step, call, verdict)
 
+    def calls_made(self, step: int, call_id: str) -> Mapping[str, tuple[str, Any]]:
+        """See ``KnowingJournal``."""
+        made = getattr(self._journal, "calls_made", None)
+        found: Mapping[str, tuple[str, Any]] = {} if made is None else made(step, call_id)
+        return found
+
     async def call_parked(self, step: int, pending: PendingCall) -> None:
         """See ``ParkingJournal``."""
         span = self._open.pop(pending.call.id, None)

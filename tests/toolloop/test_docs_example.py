@@ -102,6 +102,15 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
                 "chat script-1 c-1",
             ],
         ),
+        (
+            10,
+            [
+                '{"day": "2026-11-23", "price": "2.20"}',
+                "so far: row 0;",
+                "so far: row 1;",
+                "row 0; row 1;",
+            ],
+        ),
     ],
 )
 def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
@@ -114,5 +123,5 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().splitlines() == lines
+    assert [line.rstrip() for line in done.stdout.strip().splitlines()] == lines
     assert len(TOOLKIT) == 11

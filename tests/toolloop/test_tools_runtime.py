@@ -43,12 +43,6 @@ async def test_return_value_becomes_text_for_the_model_and_payload(value, conten
     assert (result.content, result.payload, result.is_error) == (content, payload, False)
 
 
-@pytest.mark.parametrize("value", [object(), {1, object()}, {"x": threading.Lock()}])
-async def test_result_is_an_error_when_it_has_no_json_form(value):
-    result = await result_of(value)
-    assert result.error_code == "exception"
-
-
 async def test_thread_that_ends_late_disturbs_nobody():
     release = threading.Event()
     ended = threading.Event()

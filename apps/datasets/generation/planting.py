@@ -58,7 +58,7 @@ def planted(toolset: Toolset, instruction: str) -> Toolset:
 def tool_planted(tool: Tool, instruction: str) -> Tool:
     """Return the same search, whose first passage carries an instruction at its end."""
     function = _planting(tool.function, instruction)
-    return replace(tool, function=function, context_parameter=tool.context_parameter)
+    return replace(tool, function=function, blocking=None, context_parameter=tool.context_parameter)
 
 
 def _planting(function: Callable[..., Any], instruction: str) -> Callable[..., Any]:

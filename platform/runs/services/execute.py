@@ -31,7 +31,14 @@ from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
 from toolloop.deferred import Decision
-from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta
+from toolloop.events import (
+    LimitReached,
+    ReasoningDelta,
+    RunFinished,
+    StepReset,
+    TextDelta,
+    ToolProgress,
+)
 from toolloop.limits import Limits
 from toolloop.messages import Message, Turn, Usage, message_from_json
 from toolloop.output import Output
@@ -197,6 +204,8 @@ async def _record(events: Any, recorder: Recorder) -> RunFinished:
                 recorder.delta(TEXT, event.step, event.text)
             elif isinstance(event, ReasoningDelta):
                 recorder.delta(REASONING, event.step, event.text)
+            elif isinstance(event, ToolProgress):
+                recorder.progress(event.step, call_key(event.step, event.call.id)[1], event.text)
             elif isinstance(event, StepReset):
                 recorder.add(STEP_RESET, {"step": event.step, "reason": event.reason})
             elif isinstance(event, LimitReached):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -20,6 +18,7 @@ from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_fr
 from toolloop.metering import UsageEvent
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
+from toolloop.tools.guards import asked_mark
 
 HELPING = "run_helping"
 """Key of ``ToolContext.data`` under which a run gives its tools a ``Helping``."""
@@ -126,8 +125,7 @@ def _made(said: Iterable[Message]) -> dict[str, int]:
 
 
 def _key(name: str, arguments: Mapping[str, Any] | None) -> str:
-    text = json.dumps([name, arguments], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return asked_mark([name, arguments])[:12]
 
 
 def _passed_on(tool: Tool, context: ToolContext, made: dict[str, int], limits: Limits) -> Tool:

@@ -116,6 +116,9 @@ class ToolHost:
         self.decisions: dict[str, Decision] = {}
         self.parts: list[Media] = []  # Images and files that results hold for the model.
         self._answers: dict[str, Answer] = {}  # Of calls that ended beside one that waits.
+        self._waits: dict[
+            str, PendingCall
+        ] = {}  # What has begun and waits, beside what is asked about.
 
     @property
     def names(self) -> Sequence[str]:
@@ -143,6 +146,7 @@ class ToolHost:
             "call_id": self._call_id,
             "parts": [part.to_json() for part in self.parts],
             "answers": {call_id: answer.to_json() for call_id, answer in self._answers.items()},
+            "waits": {call_id: pending.to_json() for call_id, pending in self._waits.items()},
         }
 
     def remember(self, memory: Mapping[str, Any]) -> None:
@@ -155,6 +159,8 @@ class ToolHost:
         self._call_id = memory["call_id"]
         self.parts = [Media.from_json(part) for part in memory["parts"]]
         self._answers = {call_id: Answer(*parts) for call_id, parts in memory["answers"].items()}
+        waits = memory.get("waits", {})
+        self._waits = {call_id: PendingCall.from_json(data) for call_id, data in waits.items()}
 
     def keys_seen(self) -> dict[str, list[str]]:
         """Return the keys that results of each tool had, for hints."""
@@ -269,17 +275,26 @@ class ToolHost:
                 self._record(planned, "refused", begun, planned.answer)
             return self._noted(planned.answer)
         decision = self.decisions.get(call.id)
+        waits = self._waits.pop(call.id, None)
         async with self._room:
             try:
+                if waits is not None and decision is None:  # It waits on where it is.
+                    raise self._kept(waits)
                 result = await self._invoke(call, decision)
             except ParkCall as parked:
-                raise ApprovalNeeded((_waiting(call, parked),)) from None
+                raise self._kept(_waiting(call, parked)) from None
         if result.error_code == "limit":
             self._record(planned, "refused", begun, Answer(None, "RuntimeError", result.content))
             raise CallsExhausted(result.content)
         answer, status = self._answered(result)
         self._record(planned, status, begun, answer)
         return self._noted(answer, denied=status == "denied")
+
+    def _kept(self, pending: PendingCall) -> ApprovalNeeded:
+        """Keep how far a call has come that waits, should another one be asked about first."""
+        if pending.state is not None:
+            self._waits[pending.call.id] = pending
+        return ApprovalNeeded((pending,))
 
     async def make_all(self, planned: Sequence[Planned]) -> Answer:
         """Make the calls of ``parallel(...)`` at the same time; the first failure counts once all have ended.

@@ -356,6 +356,7 @@ class CodeMode:
             accounts=CallAccounts(self._run_limits),
             run_blocking=run_in_thread,
             mock=False,
+            standing=call_id,
         )
         return ToolContext(context or {}, call_id, nested=nested)
 

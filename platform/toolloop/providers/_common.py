@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import importlib
 import json
+import math
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -123,7 +124,7 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any] | None, str]:
     if not raw.strip():
         return {}, ""
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, parse_constant=_not_json, parse_float=_finite)
     except ValueError as exc:
         return None, f"the arguments are not valid JSON: {exc}"
     except RecursionError:
@@ -131,6 +132,17 @@ def parse_arguments(raw: str) -> tuple[dict[str, Any] | None, str]:
     if not isinstance(value, dict):
         return None, f"the arguments must be a JSON object, not {_json_type(value)}"
     return value, ""
+
+
+def _not_json(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return value
 
 
 def raw_arguments(value: object) -> str:

@@ -14,7 +14,14 @@ from toolloop.events import (
     ToolCallStarted,
 )
 from toolloop.messages import Citation, ToolCall, Usage
-from toolloop.providers._common import mapping, new_call_id, number, objects, string
+from toolloop.providers._common import (
+    mapping,
+    new_call_id,
+    number,
+    objects,
+    parse_arguments,
+    string,
+)
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
 
@@ -103,10 +110,9 @@ class GeminiReader:
         if not call_id or any(call.id == call_id for call in self.calls):
             call_id = new_call_id()
         name = string(data.get("name"))
-        if isinstance(arguments, dict):
-            call = ToolCall(call_id, name, arguments, raw)
-        else:
-            call = ToolCall(call_id, name, None, raw, "the arguments must be a JSON object")
+        # Read again from the text: what a lenient reader let pass (NaN) is no JSON.
+        found, problem = parse_arguments(raw)
+        call = ToolCall(call_id, name, found, raw, problem)
         self.calls.append(call)
         return [ToolCallStarted(call_id, name), ToolArgumentsDelta(call_id, raw)]
 

@@ -51,7 +51,7 @@ def builtin_tools(
     return tuple(entry for entry in made if entry.name in chosen)
 
 
-@tool(category="math", tags=("arithmetic",), group="builtin.math")
+@tool(blocking=False, category="math", tags=("arithmetic",), group="builtin.math")
 def calculate(expression: str) -> ToolOutput:
     """Compute arithmetic exactly. Use it for every calculation beyond the trivial: you make mistakes in your head.
 
@@ -68,7 +68,7 @@ def calculate(expression: str) -> ToolOutput:
 
 
 def _clock_tool(home: tzinfo, now: Callable[[], datetime]) -> Tool:
-    @tool(category="time", tags=("date",), group="builtin.time")
+    @tool(blocking=False, category="time", tags=("date",), group="builtin.time")
     def current_datetime(timezone: str = "") -> dict[str, Any]:
         """Tell date, time and weekday now. Use it before anything that depends on today; you cannot know the date.
 
@@ -88,7 +88,7 @@ def _clock_tool(home: tzinfo, now: Callable[[], datetime]) -> Tool:
     return current_datetime
 
 
-@tool(category="time", tags=("date",), group="builtin.time")
+@tool(blocking=False, category="time", tags=("date",), group="builtin.time")
 def date_add(
     date: str,
     years: int = 0,
@@ -124,7 +124,7 @@ def date_add(
     return {"date": text, "weekday": calendar.day_name[moved.weekday()]}
 
 
-@tool(category="time", tags=("date",), group="builtin.time")
+@tool(blocking=False, category="time", tags=("date",), group="builtin.time")
 def date_difference(start: str, end: str) -> dict[str, Any]:
     """Tell how far two dates lie apart; negative when the end comes first.
 
@@ -153,7 +153,7 @@ def date_difference(start: str, end: str) -> dict[str, Any]:
     }
 
 
-@tool(category="time", tags=("date", "weekday"), group="builtin.time")
+@tool(blocking=False, category="time", tags=("date", "weekday"), group="builtin.time")
 def date_info(date: str) -> dict[str, Any]:
     """Tell the weekday of a date, its ISO week, and other facts of the calendar.
 

@@ -26,7 +26,7 @@ class ToolClass:
     version: ClassVar[str] = ""
     side_effects: ClassVar[bool] = False
     idempotent: ClassVar[bool | None] = None
-    blocking: ClassVar[bool] = False
+    blocking: ClassVar[bool | None] = None
     sequential: ClassVar[bool] = False
     timeout_s: ClassVar[float | None] = None
     needs_approval: ClassVar[ApprovalRule] = False

@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import os
 from collections import Counter
+from typing import Any
 
+from basics.storable import text_storable
 from toolloop.messages import ToolCall
 
 
 def call_key(call: ToolCall) -> str:
-    """Return what two calls share when they ask for the same thing, whatever the order of their arguments."""
-    arguments = call.raw if call.arguments is None else json.dumps(call.arguments, sort_keys=True)
-    return f"{call.name}\0{arguments}"
+    """Return what two calls share when they ask for the same thing: the tool's name, a blank, and a mark.
+
+    It is printable text, and it is the same before and after a store that loses what JSON does not promise: the order of
+    keys, ``1.0`` beside ``1``, ``-0.0``, NUL and halves of surrogate pairs.
+    """
+    return f"{text_storable(call.name)} {asked_mark(call.raw if call.arguments is None else call.arguments)}"
+
+
+def asked_mark(arguments: Any) -> str:
+    """Return 32 hexadecimal digits that stand for JSON arguments, as every store gives them back."""
+    try:
+        text = json.dumps(_canonical(arguments), sort_keys=True)
+    except (RecursionError, ValueError, TypeError):
+        text = os.urandom(16).hex()  # Too deep, or no JSON: no two such are taken for the same.
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, str):
+        return text_storable(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return _whole(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        return {text_storable(str(name)): _canonical(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    return value
+
+
+def _whole(value: float) -> int:
+    """Return a whole number by its digits, not by its exact value: they are what is written down and read again."""
+    if abs(value) < 2**53:
+        return int(value)
+    digits, _, exponent = repr(value).partition("e")
+    head, _, tail = digits.partition(".")
+    tail = tail.rstrip("0")
+    zeros = int(exponent or 0) - len(tail)
+    return int(f"{head}{tail}{'0' * zeros}")
 
 
 class CircleGuard:

@@ -108,7 +108,7 @@ def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
         return _output(shown | _state(toolset))
 
     # In one turn a model may load and unload: these run one after the other, in the order of the calls.
-    @tool(sequential=True)
+    @tool(blocking=False, sequential=True)
     def load_tools(tool_names: list[str]) -> ToolOutput:
         """Load tools of the catalog by name. They can be called from your next turn on.
 
@@ -117,7 +117,7 @@ def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
         """
         return _loaded(toolset, toolset.load(tool_names))
 
-    @tool(sequential=True)
+    @tool(blocking=False, sequential=True)
     def load_tool_group(group: str) -> ToolOutput:
         """Load all tools of a group and of the groups below it, as far as they fit.
 
@@ -126,7 +126,7 @@ def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
         """
         return _loaded(toolset, toolset.load(members(group)))
 
-    @tool(sequential=True)
+    @tool(blocking=False, sequential=True)
     def unload_tool_group(group: str) -> ToolOutput:
         """Unload all tools of a group that you no longer need.
 
@@ -135,7 +135,7 @@ def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
         """
         return dropped([name for name in members(group) if session.is_active(name)])
 
-    @tool(sequential=True)
+    @tool(blocking=False, sequential=True)
     def unload_tools(tool_names: list[str]) -> ToolOutput:
         """Unload tools that you no longer need, to make room for others.
 

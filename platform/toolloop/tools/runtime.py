@@ -12,12 +12,21 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from basics.storable import text_storable
 from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
 from toolloop.messages import ToolCall, ToolResult
-from toolloop.tools.tool import CallRefused, Tool, ToolContext, ToolError, ToolOutput
+from toolloop.tools.streams import Pieces, is_stream, stream_read
+from toolloop.tools.tool import (
+    CallRefused,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    is_async,
+)
 from toolloop.tools.toolset import Toolset
 from toolloop.tools.validation import problems_find
 
@@ -66,30 +75,40 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
             "invalid_arguments",
             f"The arguments of {call.name} are no JSON object: {reason}. Send one JSON object.",
         )
+    try:
+        json.dumps(call.arguments, allow_nan=False)
+    except (ValueError, RecursionError):
+        text = f"The arguments of {call.name} are no JSON: NaN and infinite numbers, or too many levels. Correct them."
+        return error_result(call, "invalid_arguments", text)
     problems = [
         f"{name} is set by the application: leave it out"
         for name in call.arguments
         if name in tool.injected
     ] or problems_find(call.arguments, tool.parameters)
     if not problems:
-        try:
-            return Prepared(call, tool, _converted(tool, call.arguments))
-        except (ValueError, TypeError) as error:
-            # pydantic's ValidationError is a ValueError: constraints that JSON Schema cannot state.
-            problems = [str(error)]
+        arguments = dict(call.arguments)
+        problems = _convert(tool, arguments)
+        if not problems:
+            return Prepared(call, tool, arguments)
     text = (
         f"The arguments do not fit {call.name}: {'; '.join(problems)}. Correct them and call again."
     )
     return error_result(call, "invalid_arguments", text)
 
 
-def _converted(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    if not tool.converters:
-        return arguments
-    return {
-        name: tool.converters[name](value) if name in tool.converters else value
-        for name, value in arguments.items()
-    }
+def _convert(tool: Tool, arguments: dict[str, Any]) -> list[str]:
+    """Turn JSON values into what the function expects; return what is wrong with them, which JSON Schema cannot say."""
+    problems = []
+    for name in tool.converters.keys() & arguments.keys():
+        try:
+            arguments[name] = tool.converters[name](arguments[name])
+        except (ValueError, TypeError) as error:
+            problems.append(f"{name}: {error}")
+        except Exception as error:
+            # A validator of the tool's own author: its text may be for no model.
+            logger.exception("the argument %s of %s could not be converted", name, tool.name)
+            problems.append(f"{name}: it could not be converted ({type(error).__name__})")
+    return sorted(problems)
 
 
 async def run_in_thread(function: Callable[[], Any]) -> Any:
@@ -107,8 +126,9 @@ async def run_in_thread(function: Callable[[], Any]) -> Any:
             return  # Timed out or cancelled meanwhile: nobody waits any more.
         if error is None:
             future.set_result(value)
-        elif isinstance(error, StopIteration):
-            future.set_exception(RuntimeError("the tool raised StopIteration"))
+        elif isinstance(error, StopIteration | GeneratorExit):
+            # A future refuses the one, and the other would close the coroutine that waits for it.
+            future.set_exception(RuntimeError(f"the tool raised {type(error).__name__}"))
         else:
             future.set_exception(error)
 
@@ -140,11 +160,12 @@ async def call_run(
         prepared: from ``call_prepare``.
         context: given to the tool if it asks for one.
         timeout_s: used when the tool states no timeout of its own.
-        run_blocking: runs the function of a blocking tool off the event loop.
+        run_blocking: runs plain functions off the event loop.
         mock: call the tool's mock instead; without one, the result says what would have been called.
 
     Returns:
-        Its result; an error result when the tool failed, timed out or returned what is not JSON.
+        Its result; an error result when the tool failed or timed out, whatever it raised. A tool that returned what has no
+        JSON form was carried out, and its result says so.
 
     Raises:
         ParkCall: the tool wants a person's decision first, or an answer from outside.
@@ -153,39 +174,88 @@ async def call_run(
     call, tool = prepared.call, prepared.tool
     seconds = timeout_s if tool.timeout_s is None else tool.timeout_s
     if mock and tool.mock is None:
-        return _result(call, {"mock": True, "tool": call.name, "arguments": call.arguments})
+        return result_of(call, {"mock": True, "tool": call.name, "arguments": call.arguments})
     target = tool.mock if mock and tool.mock is not None else tool.function
     scope = asyncio.timeout(seconds)
+    pieces = Pieces(context.on_piece)
+    before = _cancellations()
     try:
         async with scope:
             if tool.admit is not None and not mock and not _goes_on(context):
                 await run_blocking(tool.admit)
             function = functools.partial(target, **_filled(prepared, context))
-            value = await run_blocking(function) if tool.blocking else function()
+            in_thread = tool.blocking and not is_async(target)
+            value = await run_blocking(function) if in_thread else function()
             if inspect.isawaitable(value):
                 value = await value
-        return _result(call, value)
+            if is_stream(value):
+                # What is left of a plain generator runs where a plain function does.
+                runner = run_blocking if tool.blocking or is_async(target) else None
+                value = await stream_read(value, pieces, context.cancelled, runner)
+        return result_of(call, value)
+    except ParkCall:
+        raise
     except CallRefused as error:
         refused = error_result(call, error.code, error.message, severity=error.severity)
         return replace(refused, payload={**refused.payload, **error.data})
     except ToolError as error:
-        return error_result(
-            call, "tool_error", error.message, severity=error.severity, raised=error.__cause__
-        )
+        return _told(call, error)
     except asyncio.CancelledError:
-        context.cancelled.set()
-        raise
-    except ParkCall:
-        raise
-    except Exception as error:
+        if _cancellations() > before:
+            context.cancelled.set()
+            raise
+        # Nobody asked for it: the tool has raised it itself.
+        text = f"{call.name} was cancelled from within."
+        return error_result(call, "cancelled", text, severity="fatal")
+    except BaseExceptionGroup as group:
+        if (waits := _first(group, ParkCall)) is not None:
+            raise waits from None
+        told = _first(group, ToolError)
+        return _told(call, told) if told is not None else _failed(call, group)
+    except BaseException as error:  # noqa: BLE001 - SystemExit and its like end the call, never the run or the process
         if isinstance(error, TimeoutError) and scope.expired():
             context.cancelled.set()
-            text = f"{call.name} did not answer within {seconds:g} s and was given up."
-            return error_result(call, "timeout", text, severity="fatal")
-        logger.exception("tool %s failed in call %s", call.name, call.id)
-        # The text of an unexpected error may hold what no model should read (queries, paths): it stays in the log.
-        text = f"{call.name} failed with an internal error ({type(error).__name__})."
-        return error_result(call, "exception", text, severity="fatal", raised=error)
+            return _timed_out(call, tool, seconds, pieces)
+        return _failed(call, error)
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
+def _first(group: BaseExceptionGroup[BaseException], kind: type[E]) -> E | None:
+    """Return the first exception of a kind in a group, at any depth (``asyncio.TaskGroup`` raises groups)."""
+    for error in group.exceptions:
+        found = _first(error, kind) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, kind):
+            return found
+    return None
+
+
+def _told(call: ToolCall, error: ToolError) -> ToolResult:
+    return error_result(
+        call, "tool_error", error.message, severity=error.severity, raised=error.__cause__
+    )
+
+
+def _failed(call: ToolCall, error: BaseException) -> ToolResult:
+    logger.error("tool %s failed in call %s", call.name, call.id, exc_info=error)
+    # The text of an unexpected error may hold what no model should read (queries, paths): it stays in the log.
+    text = f"{call.name} failed with an internal error ({type(error).__name__})."
+    return error_result(call, "exception", text, severity="fatal", raised=error)
+
+
+def _timed_out(call: ToolCall, tool: Tool, seconds: float, pieces: Pieces) -> ToolResult:
+    text = f"{call.name} did not answer within {seconds:g} s and was given up."
+    if tool.side_effects or not tool.idempotent:
+        text += " It may have had an effect already."
+    if pieces.text:
+        text += f" It had told this much:\n{pieces.text}"
+    return error_result(call, "timeout", text, severity="fatal")
 
 
 def _goes_on(context: ToolContext) -> bool:
@@ -209,27 +279,46 @@ def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:
     return arguments
 
 
-def _result(call: ToolCall, value: Any) -> ToolResult:
-    if isinstance(value, ToolOutput):
-        return ToolResult(
-            call.id, call.name, value.content, payload=value.payload, parts=value.parts
+def result_of(call: ToolCall, value: Any) -> ToolResult:
+    """Return what a tool gave as the result of its call; see ``toolloop.tools.results`` for how types are written.
+
+    What cannot be written is told as what it is: the call was carried out. A failure would be repeated.
+    """
+    from toolloop.tools.results import (
+        NoJsonForm,
+        json_text,
+    )  # With the first call: see test_import_cost.
+
+    try:
+        if isinstance(value, ToolOutput):
+            given: Any = value.content
+            content = given if isinstance(given, str) else json_text(given)[0]
+            payload = None if value.payload is None else json_text(value.payload)[1]
+            return ToolResult(
+                call.id,
+                call.name,
+                text_storable(content),
+                payload=payload,
+                parts=tuple(value.parts),
+            )
+        if isinstance(value, ToolResult):
+            value = value.content
+        if type(value) is str:
+            return ToolResult(call.id, call.name, text_storable(value))
+        if value is None:
+            return ToolResult(call.id, call.name, "Done; there is no output.")
+        content, payload = json_text(value)
+        if isinstance(payload, str):
+            content, payload = payload, None
+        return ToolResult(call.id, call.name, content, payload=payload)
+    except Exception as error:
+        logger.exception("the result of %s cannot be shown (call %s)", call.name, call.id)
+        why = str(error) if isinstance(error, NoJsonForm) else type(error).__name__
+        text = (
+            f"{call.name} was carried out, but its result cannot be shown ({text_storable(why)}). Do not call it again to "
+            "see it."
         )
-    if isinstance(value, str):
-        return ToolResult(call.id, call.name, value)
-    if value is None:
-        return ToolResult(call.id, call.name, "Done; there is no output.")
-    content = json.dumps(value, ensure_ascii=False, default=_jsonable)
-    return ToolResult(call.id, call.name, content, payload=json.loads(content))
-
-
-def _jsonable(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    raise TypeError(f"a tool returned {type(value).__name__}, which has no JSON form")
+        return ToolResult(call.id, call.name, text, payload={"is_shown": False, "problem": text})
 
 
 def output_cut(content: str, limit: int) -> str:

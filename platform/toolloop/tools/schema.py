@@ -1,8 +1,9 @@
 """From a function's type hints and docstring to the JSON Schema of its arguments.
 
-Understands str, int, float, bool, None, Any, Optional and unions, list, tuple, set, dict, Literal, Enum, TypedDict, pydantic
-models and ``Annotated`` (a string describes, pydantic's ``Field`` constrains). pydantic is looked at only when the
-application imported it.
+Understands str, int, float, bool, None, Any, Optional and unions, list, tuple, set, dict, Literal, Enum, TypedDict, NewType
+and ``Annotated`` (a string describes, pydantic's ``Field`` constrains). Every other type is pydantic's: dataclasses, named
+tuples, models, Decimal, bytes (text, as UTF-8), dates and times, UUID, paths and what else a ``TypeAdapter`` has a JSON Schema
+for; an argument is read as it reads JSON. pydantic is imported when a tool needs it, not before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import collections.abc
 import enum
 import inspect
 import json
-import sys
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -29,7 +29,10 @@ from typing import (
 
 from toolloop.tools.docchecks import names_compare, type_compare, words_compare
 from toolloop.tools.docstrings import docstring_read
+from toolloop.tools.results import NoJsonForm, is_plain, json_value
+from toolloop.tools.returns import return_check
 from toolloop.tools.tool import FromContext, ToolContext, ToolDefinitionError
+from toolloop.tools.validation import MAX_PROBLEMS, json_equal, problems_find
 
 Converter = Callable[[Any], Any]
 
@@ -90,8 +93,10 @@ class _Reader:
         if alias is not None and isinstance(hint, alias):
             return self.read(hint.__value__)
         origin, args = get_origin(hint), get_args(hint)
+        if hasattr(hint, "__supertype__"):
+            return self.read(hint.__supertype__)
         if origin is Literal:
-            return _Form(_enum_schema([a.value if isinstance(a, enum.Enum) else a for a in args]))
+            return self._choice(args)
         if origin in (Union, types.UnionType):
             return self._union(args)
         if origin in _SEQUENCES:
@@ -105,28 +110,29 @@ class _Reader:
             return self._tuple(args)
         if origin in _MAPPINGS:
             return self._mapping(args)
-        if isinstance(hint, type):
-            return self._class(hint)
-        raise self.fail(
-            f"{hint!r} has no JSON form; use str, int, list, dict, Literal, a TypedDict ..."
-        )
-
-    def _class(self, hint: type) -> _Form:
-        if issubclass(hint, enum.Enum):
-            return _Form(_enum_schema([member.value for member in hint]), hint)
         if is_typeddict(hint):
             return self._typed_dict(hint)
-        if _is_model(hint):
-            return self._pydantic(hint, hint)
-        raise self.fail(
-            f"{hint.__name__} has no JSON form; use str, int, list, dict, Literal, a TypedDict or a pydantic model"
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return self._choice(tuple(hint))
+        return self._pydantic(hint)
+
+    def _choice(self, members: tuple[Any, ...]) -> _Form:
+        """Read an enum or the values of a Literal: members are known by what stands for them in JSON."""
+        if not all(isinstance(m, enum.Enum) or (is_plain(m) and m == m) for m in members):
+            raise self.fail(f"{members!r} has no JSON form; a Literal takes str, int, bool, None")
+        values = [json_value(member) for member in members]
+        if all(not isinstance(member, enum.Enum) for member in members):
+            return _Form(_enum_schema(values))
+        pairs = list(zip(values, members, strict=True))
+        return _Form(
+            _enum_schema(values), lambda value: next(m for v, m in pairs if json_equal(v, value))
         )
 
     def _annotated(self, hint: Any) -> _Form:
         inner, *marks = get_args(hint)
         texts = [mark for mark in marks if isinstance(mark, str)]
         described = len(texts) == len(marks)
-        form = self.read(inner) if described else self._pydantic(hint, hint)
+        form = self.read(inner) if described else self._pydantic(hint)
         if texts:
             return _Form({**form.schema, "description": " ".join(texts)}, form.convert)
         return form
@@ -136,12 +142,20 @@ class _Reader:
         schema = {"anyOf": [form.schema for form in forms]}
         if all(form.convert is None for form in forms):
             return _Form(schema)
-        from toolloop.tools.validation import problems_find
 
         def convert(value: Any) -> Any:
+            problem: ValueError | None = None
             for form in forms:
-                if not problems_find(value, {**form.schema, "$defs": self.defs}):
+                if problems_find(value, {**form.schema, "$defs": self.defs}):
+                    continue
+                try:
                     return form.convert(value) if form.convert else value
+                except (
+                    ValueError
+                ) as error:  # A schema says less than its type: not every text is a date.
+                    problem = problem or error
+            if problem is not None:
+                raise problem
             return value
 
         return _Form(schema, convert)
@@ -217,32 +231,44 @@ class _Reader:
             lambda value: {k: converters[k](v) if k in converters else v for k, v in value.items()},
         )
 
-    def _pydantic(self, hint: Any, named: Any) -> _Form:
-        pydantic = sys.modules.get("pydantic")
-        if pydantic is None:
-            raise self.fail(
-                f"{named!r}: only strings and pydantic's Field are understood in Annotated"
-            )
+    def _pydantic(self, hint: Any) -> _Form:
+        import pydantic
+
         try:
-            adapter = pydantic.TypeAdapter(hint)
-            schema: dict[str, Any] = adapter.json_schema()
-        except pydantic.errors.PydanticUserError as error:
-            raise self.fail(f"pydantic finds no JSON Schema for {named!r}: {error}") from error
+            adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(hint)
+            schema = json_value(adapter.json_schema())  # A default may be NaN.
+        except Exception as error:  # pydantic's own, and what hooks of the type's author raise
+            shown = hint.__name__ if isinstance(hint, type) else repr(hint)
+            raise self.fail(
+                f"{shown} has no JSON form; use str, int, list, dict, Literal, a TypedDict, a dataclass or a pydantic model "
+                f"({str(error).splitlines()[0]})"
+            ) from error
         for name, definition in schema.pop("$defs", {}).items():
             if self.defs.setdefault(name, definition) != definition:
                 raise self.fail(f"two different types are named {name}: rename one")
         schema.pop("title", None)
-        return _Form(schema, adapter.validate_python)
+
+        def convert(value: Any) -> Any:
+            try:
+                return adapter.validate_json(json.dumps(value))
+            except pydantic.ValidationError as error:
+                raise ValueError(_problems(error.errors(include_url=False))) from error
+
+        return _Form(schema, convert)
+
+
+def _problems(errors: Sequence[Any]) -> str:
+    """Return what pydantic finds wrong, in one line."""
+    found = []
+    for error in errors[:MAX_PROBLEMS]:
+        at = ".".join(str(part) for part in error["loc"])
+        found.append(f"{at}: {error['msg']}" if at else str(error["msg"]))
+    return "; ".join(found)
 
 
 def _whole(value: Any) -> Any:
     """Make 5.0, which JSON Schema counts as an integer, the int that the function expects."""
     return int(value) if isinstance(value, float) else value
-
-
-def _is_model(hint: type) -> bool:
-    pydantic = sys.modules.get("pydantic")
-    return pydantic is not None and issubclass(hint, pydantic.BaseModel)
 
 
 def _enum_schema(values: list[Any]) -> dict[str, Any]:
@@ -266,7 +292,7 @@ def signature_read(
 
     Raises:
         ToolDefinitionError: for a missing or unusable type hint, ``*args``, a docstring that names parameters the function
-            does not have, leaves some out, or states another type than the hint.
+            does not have, leaves some out, or states another type than the hint; a return type without a JSON form.
     """
     name = getattr(function, "__name__", repr(function))
     try:
@@ -275,6 +301,7 @@ def signature_read(
         raise ToolDefinitionError(
             f"{name}: a type hint cannot be resolved ({error}); use types its module imports at run time"
         ) from error
+    return_check(name, hints.get("return"))
     read = docstring_read(function.__doc__ if doc is None else doc)
     reader = _Reader(name)
     properties: dict[str, Any] = {}
@@ -337,10 +364,8 @@ def _context_key(name: str, hint: Any, excluded: Sequence[str]) -> str:
 
 
 def _json_default(value: Any) -> Any:
-    value = value.value if isinstance(value, enum.Enum) else value
     try:
-        json.dumps(value)
-    except TypeError:
+        return json_value(value)
+    except NoJsonForm:
         # The default stays the function's own business; the model only needs to know that it may leave it out.
         return inspect.Parameter.empty
-    return value

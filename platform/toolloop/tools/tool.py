@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import threading
@@ -100,6 +101,7 @@ class ToolContext:
         depth: 0 for a call of the model, 1 for a call of such a tool, and so on.
         decision: what was decided about this very call, when it was parked before; see ``toolloop.deferred``.
         nested: runs the calls that this tool makes; use ``call``.
+        on_piece: told of each piece that a tool which yields its result has yielded, as text; None where nobody listens.
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class ToolContext:
     depth: int = 0
     decision: Decision | None = None
     nested: NestedCaller | None = None
+    on_piece: Callable[[str], None] | None = None
 
     async def call(
         self,
@@ -123,17 +126,20 @@ class ToolContext:
         Args:
             name: of the tool.
             arguments: as a model would write them: JSON values.
-            call_id: "" counts the calls of this tool: ``<own id>.1`` and so on. Give one where calls may come in
-                another order when the tool runs again.
+            call_id: "" counts the calls of this tool: ``<own id>.1`` and so on. When the tool runs again, after it
+                waited or after a crash, a call is known by what it asks for, so that calls that are made at once
+                (``asyncio.gather``) may come in another order. Give an id where arguments differ from one time to the
+                next (they hold the time) and calls are made at once.
             decision: about this call, when the tool itself keeps where it was parked.
 
         Returns:
             The result; look at ``is_error``.
 
         Raises:
-            ParkCall: the call needs a decision. Let it pass: the run parks, and when it goes on, this tool runs from the
-                start, while the calls it made before get the results they had.
-            ConfigurationError: outside of a run.
+            ParkCall: the call needs a decision. Let it pass: the run parks (also where the tool catches it), and when it
+                goes on, this tool runs from the start, while the calls it made before get the results they had.
+            ConfigurationError: outside of a run, or after this tool has ended.
+            NoJsonForm: an argument is no JSON value, and of no type that ``toolloop.tools.results`` knows.
         """
         if self.nested is None:
             raise ConfigurationError("tools can call tools only inside a run")
@@ -184,11 +190,14 @@ class Tool:
         name: letters, digits, ``_`` and ``-``, at most 64, as every provider accepts.
         description: tells the model what the tool does and when to use it.
         parameters: JSON Schema of the arguments object.
-        function: called with the validated arguments as keywords; plain or async. Returns a string, a JSON-able value
-            or a ``ToolOutput``; raises ``ToolError`` for what the model should read.
+        function: called with the validated arguments as keywords; plain or async. Returns a string, a ``ToolOutput``, or
+            a value of a type that ``toolloop.tools.results`` knows; or yields it piece by piece, see
+            ``toolloop.tools.streams``. Raises ``ToolError`` for what the model should read.
         side_effects: it changes something outside; never run twice for one call.
         idempotent: running the same call again does no harm (a crash in mid-call may repeat it).
-        blocking: a plain function that waits; it runs in a thread.
+        blocking: whether ``function`` runs in a thread, so that it may wait and compute without holding up the event loop
+            and everybody in it. Plain functions do unless False is given, which is for those that end within a
+            millisecond and ask nobody; async ones never do. After that it is True or False.
         sequential: never at the same time as another call of the same turn.
         timeout_s: seconds a call may take; None takes ``Limits.tool_timeout_s``.
         context_parameter: name of the parameter that takes the ``ToolContext``; found by its annotation when None, ""
@@ -215,7 +224,7 @@ class Tool:
     function: Callable[..., Any]
     side_effects: bool = False
     idempotent: bool = True
-    blocking: bool = False
+    blocking: bool | None = None
     sequential: bool = False
     timeout_s: float | None = None
     context_parameter: str | None = None
@@ -242,7 +251,9 @@ class Tool:
             raise ToolDefinitionError(
                 f"tool {self.name!r}: parameters must be a JSON Schema of type object"
             )
-        if self.blocking and inspect.iscoroutinefunction(self.function):
+        if self.blocking is None:
+            object.__setattr__(self, "blocking", not is_async(self.function))
+        elif self.blocking and is_async(self.function):
             raise ToolDefinitionError(
                 f"tool {self.name!r} is async and marked blocking: drop blocking, or make it a plain function"
             )
@@ -263,6 +274,17 @@ class Tool:
     def spec(self) -> ToolSpec:
         """Return the tool as providers must see it."""
         return ToolSpec(self.name, self.description, self.parameters)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Tell whether a call of this gives something to await or to iterate over in the event loop."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    candidates = (function, vars(type(function)).get("__call__"))
+    return any(
+        inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate)
+        for candidate in candidates
+    )
 
 
 def _context_parameter(function: Callable[..., Any]) -> str:
@@ -290,7 +312,7 @@ def tool(
     description: str = "",
     side_effects: bool = False,
     idempotent: bool | None = None,
-    blocking: bool = False,
+    blocking: bool | None = None,
     sequential: bool = False,
     timeout_s: float | None = None,
     category: str = "",
@@ -312,7 +334,7 @@ def tool(
     description: str = "",
     side_effects: bool = False,
     idempotent: bool | None = None,
-    blocking: bool = False,
+    blocking: bool | None = None,
     sequential: bool = False,
     timeout_s: float | None = None,
     category: str = "",
