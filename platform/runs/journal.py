@@ -2,7 +2,8 @@
 
 What must be known before anything else happens is written at once and durably: the start and the end of a call that must
 not run twice, with the turn that asked for it. Everything else may be lost with the process, because a resumed run does
-it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``.
+it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``. An attempt after the first
+writes each step before the next begins: the job counts a worker's death against the step that is not written.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class RunJournal:
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
+        await self._recorder.settle()
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 
@@ -180,6 +182,8 @@ class RunJournal:
         self._keep(row)
         if once:  # It must be known to have started even if the machine loses power now.
             await self._recorder.flush(durable=True)
+        else:
+            await self._recorder.settle()
         return None
 
     async def call_finished(
