@@ -38,6 +38,7 @@ _STATUS_OF_ERROR = {
     "rejected": ToolCallStatus.DENIED,
     "outcome_unknown": ToolCallStatus.UNKNOWN,
     "lost": ToolCallStatus.UNKNOWN,
+    "cancelled": ToolCallStatus.STOPPED,
 }
 _CALL_ID_LENGTH, _NAME_LENGTH, _VERSION_LENGTH, _SUMMARY_LENGTH = 200, 100, 64, 160
 
