@@ -156,12 +156,17 @@ class RunJournal:
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
-        if tool is None:
-            return None
         row = self._rows.get(call_key(step, call.id))
+        if (
+            tool is None
+        ):  # gone, or not permitted any more; what it had begun before may have taken effect
+            once = row is not None and row.has_side_effects
+            if not (once and row is not None and row.status == ToolCallStatus.RUNNING):
+                return None
+        else:
+            once = tool.side_effects or not tool.idempotent
         if row is not None and row.status not in UNENDED:
             return result_stored(call, row)
-        once = tool.side_effects or not tool.idempotent
         was_running = row is not None and row.status == ToolCallStatus.RUNNING
         if row is not None and was_running and (row.has_side_effects or once):
             text = _OUTCOME_UNKNOWN.format(name=call.name)
@@ -170,6 +175,7 @@ class RunJournal:
             )
             await self.call_finished(step, call, result, 0.0)
             return result
+        assert tool is not None  # noqa: S101 - said to mypy
         if row is None:
             row = self._row(step, call)
         elif was_running:

@@ -23,7 +23,7 @@ from toolloop.events import (
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.metering import Meter
 from toolloop.providers.base import ModelRequest, Provider
 
@@ -172,9 +172,7 @@ class TurnRunner:
         except ProviderError as error:
             if error.usage is not None:
                 self._unsettled = False
-                self._settle(
-                    error.usage, None, self._meter.seconds, is_stopped=self._is_stopped
-                )
+                self._settle(error.usage, None, self._meter.seconds, is_stopped=self._is_stopped)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.
