@@ -224,7 +224,7 @@ def _notice(followed: Followed, approvals: Sequence[PendingDecision]) -> str:
         for whose, names in wanted.items()
     )
     page = reverse("tools:approvals", args=[followed.tenant.slug])
-    answer = reverse("runs-detail", args=[followed.run.pk])
+    answer = reverse("api:runs-detail", args=[followed.run.pk])
     return (
         f"[This answer waits: {needs} before it runs. Decide at {followed.site}{page}. "
         f"Then the answer continues; read it at {followed.site}{answer}.]"

@@ -38,6 +38,7 @@ from tests.conversations.openai.site import (
     JSON,
     MODELS,
     PLAIN,
+    QUESTION,
     SCRIPTED,
     SLOW,
     WEATHER,
