@@ -64,6 +64,9 @@ class ImportContext(Protocol):
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
+    def advanced(self) -> None:
+        """Say that a step is finished for good."""
+
     def complete(self) -> None:
         """End the job in the current transaction."""
 
@@ -232,6 +235,8 @@ class _Work:
                     batch=row,
                 )
                 self._note(put, entry, is_prepared=is_prepared)
+                if put.created:
+                    self._ctx.advanced()
         finally:
             received.discard()
         self._count(put)

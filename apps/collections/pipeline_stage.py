@@ -32,6 +32,9 @@ class IngestContext(Protocol):
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
+    def advanced(self) -> None:
+        """Say that a step is finished for good."""
+
     def complete(self) -> None:
         """End the job in the current transaction."""
 
@@ -69,6 +72,7 @@ def stage_writing(
             raise JobCancelled(f"document {document.pk} is gone or has ended")
         collection = Collection.objects.select_related("space").get(pk=document.collection_id)
         yield row, collection
+        ctx.advanced()
         document_announce(row)
 
 

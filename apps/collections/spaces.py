@@ -50,6 +50,9 @@ class BuildContext(Protocol):
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
+    def advanced(self) -> None:
+        """Say that a step is finished for good."""
+
     def complete(self) -> None:
         """End the job in the current transaction."""
 
@@ -209,6 +212,7 @@ def swap_build(
         with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
             vectors = embedder.embed_documents(texts)
         with _writing(ctx, swap):
+            ctx.advanced()
             vectors_insert(swap.to_space, batch, vectors)
             done += len(batch)
             last = batch[-1].pk

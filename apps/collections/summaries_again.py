@@ -34,6 +34,9 @@ class SummaryContext(Protocol):
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
+    def advanced(self) -> None:
+        """Say that a step is finished for good."""
+
     def complete(self) -> None:
         """End the job in the current transaction."""
 
@@ -59,6 +62,12 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
             yield row, None
             document_announce(row)
 
+    @contextmanager
+    def step() -> Iterator[tuple[Document, None]]:
+        with writing() as found:
+            yield found
+            ctx.advanced()
+
     chunks = list(Chunk.objects.filter(document_id=document_id).order_by("index"))
     made = summaries_make(chunks)
     ctx.check()
@@ -73,7 +82,7 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
             collection=collection,
             actor=system_actor(collection.tenant_id, ctx.user_id),
             document_id=document_id,
-            writing=writing,
+            writing=step,
             check=ctx.check,
             on_progress=ctx.progress,
         ).run()

@@ -63,7 +63,7 @@ def composer_context(
         "sees": " ".join(_sees(m) for m in models if m.id == answering),
         "files": [attachment_view(row) for row in files],
         "attach_url": attach_url,
-        "model": kept if kept in ids else selectors.model_default(models),
+        "model": kept if kept in ids else selectors.model_default(models, request.actor),
         "collections": collections,
         "chosen": _chosen(conversation, collections),
         "tools_off": conversation.tools_off if conversation is not None else [],

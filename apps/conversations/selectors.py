@@ -305,10 +305,25 @@ def model_list(tenant: Tenant) -> list[ModelInfo]:
     return models_available(tenant)
 
 
-def model_default(models: list[ModelInfo]) -> str:
-    """Return the model a new conversation starts with: the operator's choice if it is there, else the first."""
+def model_default(models: list[ModelInfo], actor: Actor | None = None) -> str:
+    """Return the model a new conversation starts with.
+
+    The operator's choice if it is there, else the one that the actor has asked last outside of assistants, else the first.
+
+    Args:
+        actor: who begins it; None where the answer must be the same for everybody.
+    """
     ids = [model.id for model in models]
-    return settings.DEFAULT_MODEL if settings.DEFAULT_MODEL in ids else ids[0]
+    if settings.DEFAULT_MODEL in ids:
+        return settings.DEFAULT_MODEL
+    if actor is not None and actor.user_id is not None:
+        own = Conversation.objects.visible_to(actor).filter(
+            assistant=None, pinned_version=None, model__in=ids, head__isnull=False
+        )
+        last = own.order_by("-updated_at").values_list("model", flat=True).first()
+        if last is not None:
+            return str(last)
+    return ids[0]
 
 
 @dataclass(frozen=True, slots=True)

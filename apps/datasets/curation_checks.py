@@ -32,6 +32,9 @@ class WorkContext(Protocol):
     def hold(self) -> None:
         """Raise unless this worker still holds the job."""
 
+    def advanced(self) -> None:
+        """Say that a step is finished for good."""
+
     def complete(self) -> None:
         """End the job in the current transaction."""
 

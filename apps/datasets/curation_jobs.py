@@ -186,7 +186,8 @@ def import_run(ctx: WorkContext, pk: int) -> None:
         if batch and not row.is_trial:
             with transaction.atomic():
                 ctx.hold()
-                rows_insert(row.tenant, actor, row.dataset, batch)
+                if any(rows_insert(row.tenant, actor, row.dataset, batch)):
+                    ctx.advanced()
         ctx.progress(found, 0, f"{found:,} rows")
 
     key = files.dataset_file_key(row.tenant_id, row.dataset_id, f"errors-{row.pk}.jsonl")

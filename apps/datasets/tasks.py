@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 from apps.collections.selectors import collections_named
 from apps.conversations import tools as reading
@@ -15,7 +15,7 @@ from apps.datasets.services.generation import DRIVE
 from apps.tools.bundles import COLLECTIONS
 from apps.tools.offer import offer_context, offer_guard
 from basics.errors import Denied
-from jobs.context import JobContext
+from jobs.context import JobContext, LeaseLost
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
@@ -27,7 +27,7 @@ from toolloop.rate_gate import GatedProvider, RateGate
 from toolloop.tools import Toolset
 
 ATTEMPTS = 1000
-"""A driver's job is claimed anew after each crash; what it has done is in its items, so there is no harm in many."""
+"""An error of a driver is tried again; what it has done is in its items, so there is no harm in many."""
 TOOLS = ("search_documentation", "get_linked_chunk")
 CODE_TOOL = "search_codebase"
 
@@ -56,6 +56,12 @@ def _lost(ctx: JobContext) -> str:
     if ctx.lost.is_set() or ctx.cancelled.is_set():
         return "Another driver has taken over."
     return ""
+
+
+def _advanced(ctx: JobContext) -> None:
+    # Whoever has lost the job may still keep what was paid for; the items have a fence of their own.
+    with suppress(LeaseLost):
+        ctx.advanced()
 
 
 def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] | None:
@@ -127,5 +133,6 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
         driver=f"{ctx.job_id}.{ctx.attempt}",
         in_db=ctx.in_db,
         blocking=ctx.blocking,
+        advanced=lambda: _advanced(ctx),
     )
     return work, providers

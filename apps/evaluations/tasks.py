@@ -133,6 +133,7 @@ def _read(trial_id: int) -> _Work | None:
 def _keep(ctx: JobContext, trial: Trial, outcome: Outcome) -> None:
     with transaction.atomic():
         ctx.hold()
+        ctx.advanced()
         trial_answered(trial, outcome, is_next_job=False)
 
 

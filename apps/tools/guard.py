@@ -66,6 +66,14 @@ class Guard:
         self._scope, self._entries, self._can = dict(scope), entries, can
         self._admit, self._only, self._off = admit, tools, off
         self._facts: dict[str, ToolFacts] = {}
+        self._withheld: dict[str, str] = {}
+
+    def withheld(self, name: str) -> str:
+        """Return why a tool that ``tools`` has looked at is not offered, "" for one that is, or that nobody knows.
+
+        What an assistant's toolkit leaves out is as if it were not there.
+        """
+        return self._withheld.get(name, "")
 
     def tools(self, bundles: Iterable[Bundle] | None = None) -> list[Tool]:
         """Return the tools of its bundles, or of some, that some call of this caller could be allowed."""
@@ -81,13 +89,15 @@ class Guard:
 
     def offered(self, tools: Iterable[Tool], bundle: Bundle) -> list[Tool]:
         """Return those tools of a bundle that some call of this caller could be allowed."""
-        found = (
-            self._guarded(tool, bundle)
-            for tool in tools
-            if self.decision(tool, bundle).effect != "deny"
-        )
+        found = []
+        for tool in tools:
+            decided = self.decision(tool, bundle)
+            if decided.effect != "deny":
+                found.append(self._guarded(tool, bundle))
+            elif self._only is None or tool.name in self._only:
+                self._withheld[tool.name] = decided.why
         if self.change is None:
-            return list(found)
+            return found
         return [changed for tool in found if (changed := self.change(tool)) is not None]
 
     def narrowed(self, collections: Collection[int]) -> Guard:

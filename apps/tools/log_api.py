@@ -16,6 +16,7 @@ from runs.call_export import FORMS, calls_export
 from runs.call_log import call_choice, call_facts, call_get, call_log, people_named
 from runs.models import CallDecision, CallPath, ToolCallStatus
 from runs.selectors import CONTENT_SHOWN
+from toolloop.json_cut import text_cut
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -99,7 +100,9 @@ class ToolCallView(TenantAPIView):
         call = call_get(actor=self.actor, pk=pk)
         names = people_named([call.user_id])
         facts = call_facts(call, names.get(call.user_id or 0, ""))
-        return Response(CallDetailOutput({**facts, "result": call.content[:CONTENT_SHOWN]}).data)
+        return Response(
+            CallDetailOutput({**facts, "result": text_cut(call.content, CONTENT_SHOWN)}).data
+        )
 
 
 class ToolCallsExportView(TenantAPIView):

@@ -31,6 +31,7 @@ from runs.reads import reads_list
 from runs.selectors import CONTENT_SHOWN
 from tenancy.actors import Actor
 from tenancy.selectors import member_list
+from toolloop.json_cut import text_cut
 from web.requests import TenantRequest, allowed
 
 PAGE_SIZE = 50
@@ -88,9 +89,9 @@ def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "call": _named([row])[0],
         "run": row.run,
         "arguments": _json(row.arguments_shown),
-        "result": row.content[:CONTENT_SHOWN],
+        "result": text_cut(row.content, CONTENT_SHOWN),
         "is_cut": len(row.content) > CONTENT_SHOWN,
-        "payload": None if row.payload is None else _json(row.payload)[:CONTENT_SHOWN],
+        "payload": None if row.payload is None else text_cut(_json(row.payload), CONTENT_SHOWN),
         "rule": _rule(request.actor, row),
         "parent": parent,
         "made": _named(calls_made_by(row)),

@@ -40,7 +40,7 @@ def offer_guard(
 
 def offer_tools(guard: Guard) -> Toolset:
     """Return every tool, of the code and of the workspace, that some call of the guard's caller could be allowed."""
-    return Toolset(guard.tools())
+    return Toolset(guard.tools(), withheld=guard.withheld)
 
 
 def offer_context(

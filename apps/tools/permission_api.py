@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.tools.access import access_explain, call_try
-from apps.tools.models import ToolEntry, Toolkit
+from apps.tools.grant_reach import grant_warnings
+from apps.tools.models import ToolEntry, ToolGrant, Toolkit
 from apps.tools.permission_api_shapes import (
     SUBJECT_HELP,
     AccessOutput,
@@ -38,6 +40,7 @@ from apps.tools.services import (
 )
 from apps.tools.services.calls import MAX_ARGUMENTS
 from basics.errors import Invalid, Missing
+from tenancy.actors import Actor
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -54,6 +57,12 @@ def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any
     return values
 
 
+def _grants_out(actor: Actor, rows: Sequence[ToolGrant]) -> list[dict[str, Any]]:
+    """Return grants as the API shows them, with a warning where they match nothing."""
+    warnings = grant_warnings(actor=actor, grants=rows)
+    return list(GrantOutput(rows, many=True, context={"warnings": warnings}).data)
+
+
 class GrantsView(TenantAPIView):
     """The grants of the workspace."""
 
@@ -63,14 +72,16 @@ class GrantsView(TenantAPIView):
     @extend_schema(operation_id="tool_grants_list", tags=["tools"], responses=GrantOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
         """List who may call what, the newest first. Deny wins, then ask, then allow; what is not granted is denied."""
-        return self.paginated(grant_list(actor=self.actor), GrantOutput)
+        pages = self.pagination_class()
+        found = pages.paginate_queryset(grant_list(actor=self.actor), request, view=self)
+        return pages.get_paginated_response(_grants_out(self.actor, found))
 
     @extend_schema(operation_id="tool_grants_create", tags=["tools"], request=GrantInput, responses={201: GrantOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
         """Add a grant."""
         values = _valid(GrantInput, request.data)
         row = grant_create(tenant=self.tenant, actor=self.actor, **values)
-        return Response(GrantOutput(row).data, status=status.HTTP_201_CREATED)
+        return Response(_grants_out(self.actor, [row])[0], status=status.HTTP_201_CREATED)
 
 
 class GrantView(TenantAPIView):
@@ -81,7 +92,7 @@ class GrantView(TenantAPIView):
     @extend_schema(operation_id="tool_grants_read", tags=["tools"], responses=GrantOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a grant."""
-        return Response(GrantOutput(grant_get(actor=self.actor, pk=pk)).data)
+        return Response(_grants_out(self.actor, [grant_get(actor=self.actor, pk=pk)])[0])
 
     @extend_schema(operation_id="tool_grants_replace", tags=["tools"], request=GrantInput, responses=GrantOutput)  # fmt: skip
     def put(self, request: Request, pk: int) -> Response:
@@ -90,7 +101,7 @@ class GrantView(TenantAPIView):
         change = grants_change(
             tenant=self.tenant, actor=self.actor, remove=[pk], add=[{**values, "replaces": pk}]
         )
-        return Response(GrantOutput(change.added[0]).data)
+        return Response(_grants_out(self.actor, change.added)[0])
 
     @extend_schema(operation_id="tool_grants_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:

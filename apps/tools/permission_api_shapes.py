@@ -58,9 +58,17 @@ class GrantOutput(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
+    warning = serializers.SerializerMethodField(
+        help_text="Says that the grant matches no tool of the workspace now; empty where it matches one."
+    )
 
     class Meta:
         ref_name = "ToolGrant"
+
+    def get_warning(self, row: ToolGrant) -> str:
+        """Return what the view found out about all rows at once."""
+        found: dict[int, str] = self.context["warnings"]
+        return found.get(row.pk, "")
 
 
 class ToolkitChange(serializers.Serializer[Any]):

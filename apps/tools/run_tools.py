@@ -62,9 +62,10 @@ def run_toolset(
         core += _programs(guard, run, [*core, *rest])
     core += theirs
     if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:
-        return Toolset([*core, *rest])
+        return Toolset([*core, *rest], withheld=guard.withheld)
     session = ToolSession(max_tools=LOADED_TOOLS, token_budget=LOADED_TOKENS)
     toolset = DynamicToolset(Catalog(rest), session, core, native=native)
+    toolset.withheld = guard.withheld
     toolset.load(sorted(brought()))
     for change in loaded():
         session.unload(change.get("unloaded", ()))

@@ -14,6 +14,7 @@ from apps.collections.models import Collection
 from apps.tools.catalog import catalog_read
 from apps.tools.forms import ToolkitForm
 from apps.tools.grant_forms import KINDS, ConditionRows, GrantForm
+from apps.tools.grant_reach import grant_warning, grant_warnings
 from apps.tools.models import ToolGrant
 from apps.tools.selectors import grant_get, grant_list, toolkit_list
 from apps.tools.services import grants_change, toolkit_delete, toolkit_set
@@ -31,10 +32,12 @@ from web.requests import TenantRequest, allowed
 def grants(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List the rules, in the order in which they were made."""
     subjects = subjects_read(actor=request.actor)
+    rows = list(grant_list(actor=request.actor))
+    warnings = grant_warnings(actor=request.actor, grants=rows)
     context = {
         "tab": "permissions",
         "part": "grants",
-        "grants": [_shown(row, subjects) for row in grant_list(actor=request.actor)],
+        "grants": [_shown(row, subjects) | {"warning": warnings.get(row.pk, "")} for row in rows],
         "undo": request.session.pop("tools_undo", ""),
     }
     return render(request, "tools/grants.html", context)
@@ -160,6 +163,8 @@ def _save(
             raise
         form.refuse(error)
         return None
+    if warning := grant_warning(actor=request.actor, grant=change.added[0]):
+        messages.warning(request, warning)
     done = f"Rule {change.added[0].pk} is saved."
     return _done(request, change, done)
 

@@ -205,7 +205,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
         Variable("GROUNDWORK_INGEST_SECONDS", "Wall-clock limit for reading one document.", "600", _positive),
         Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
-        Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the first configured one, else extractive.", "", str),
+        Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.", "", str),
         Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
         Variable("GROUNDWORK_APPROVAL_HOURS", "Hours a run waits for somebody's decision about a tool call; then the call is rejected.", "72", _positive),
         Variable("GROUNDWORK_RETENTION_DAYS", "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.", "0", _count),

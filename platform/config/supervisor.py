@@ -25,7 +25,7 @@ from config import processes
 
 _COLOURS = {"db": 36, "setup": 35, "web": 32, "worker": 33, "up": 1}
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-_STABLE_S = 30.0
+_STABLE_S = 10.0
 """A service that lived this long is forgiven its earlier crashes."""
 
 

@@ -23,6 +23,7 @@ R = TypeVar("R")
 # By hand, because every answer ends with both.
 _OWN = "tenant_id = %s AND id = %s AND worker = %s AND attempts = %s AND status = 'running'"
 _HOLD = f"SELECT id FROM jobs_job WHERE {_OWN} FOR UPDATE"  # noqa: S608 - a constant
+_ADVANCED = f"UPDATE jobs_job SET deaths = 0 WHERE {_OWN} RETURNING id"  # noqa: S608 - a constant
 _COMPLETE = f"""
 UPDATE jobs_job SET status = 'succeeded', finished_at = clock_timestamp(), lease_expires_at = NULL
 WHERE {_OWN} RETURNING id
@@ -67,6 +68,7 @@ class JobContext:
     Attributes:
         job_id, tenant_id, user_id: whose work this is (``user_id`` None for the platform's own).
         attempt: 1 for the first claim, one more after each crash or retry.
+        deaths: workers that died in a row before this attempt, while the step that is now under way was.
         worker: name of the process that holds the lease; with ``attempt`` it fences every write of the job.
     """
 
@@ -89,6 +91,7 @@ class JobContext:
         self.tenant_id: int = job.tenant_id
         self.user_id: int | None = job.user_id
         self.attempt = job.attempts
+        self.deaths = job.deaths
         self.worker = job.worker
         self.topic = job.topic
         self.cancelled = threading.Event()
@@ -138,6 +141,20 @@ class JobContext:
             LeaseLost: the job was taken over or ended; the transaction must not go on.
         """
         self._fenced(_HOLD)
+
+    def advanced(self) -> None:
+        """Say that a step is finished for good: the deaths of workers are counted from here again.
+
+        Call it inside the transaction that makes the step's outcome durable, before other rows are locked, and only for
+        what the next attempt does not do again: an attempt that repeats its work has not advanced. It costs nothing
+        unless a worker has died since the step before.
+
+        Raises:
+            LeaseLost: the job was taken over or ended; the transaction must not go on.
+        """
+        if self.deaths:
+            self._fenced(_ADVANCED)
+            self.deaths = 0
 
     def complete(self) -> None:
         """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""

@@ -10,6 +10,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from basics.processes import process_is_dead, process_mark
 from jobs.context import JobContext
 from tenancy.scope import platform_scope
 
@@ -111,5 +112,12 @@ def heartbeat() -> Heartbeat:
 
 
 def worker_name() -> str:
-    """Return the name under which this process holds leases: host and pid."""
-    return f"{socket.gethostname()[:60]}:{os.getpid()}"
+    """Return the name under which this process holds leases: host, the machine and the start of the process, and pid."""
+    return f"{socket.gethostname()[:40]}:{process_mark(os.getpid())}:{os.getpid()}"
+
+
+def worker_is_dead(name: str) -> bool:
+    """Tell whether the process of this name is known to have died; False where it cannot be seen from here."""
+    _, _, rest = name.partition(":")
+    mark, _, pid = rest.rpartition(":")
+    return pid.isdecimal() and process_is_dead(mark, int(pid))

@@ -1,7 +1,7 @@
 """The loop lane: one long-lived event loop per worker process that carries many chat runs at once.
 
 A django-q2 task hands its coroutine over and returns, which frees the queue's slot at once; from then on the job's
-lease is what survives a crash. Keyed by pid, because a fork copies no threads. When the lane is full, ``submit``
+lease is what survives a crash. Keyed by pid, because a fork copies no threads. When the lane is full, ``reserve``
 blocks: that worker then takes no further task.
 """
 
@@ -41,9 +41,16 @@ class Lane:
         self._futures: set[Future[Any]] = set()
         threading.Thread(target=self.loop.run_forever, name="loop-lane", daemon=True).start()
 
-    def submit(self, coroutine: Coroutine[Any, Any, None]) -> Future[None]:
-        """Start the coroutine on the lane; waits for a free slot first."""
+    def reserve(self) -> None:
+        """Wait for a free slot and take it; ``submit`` uses it, ``release`` gives it back."""
         self._slots.acquire()
+
+    def release(self) -> None:
+        """Give back a slot that was reserved and is not used."""
+        self._slots.release()
+
+    def submit(self, coroutine: Coroutine[Any, Any, None]) -> Future[None]:
+        """Start the coroutine on the lane, in a slot that was reserved for it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         self._futures.add(future)
         future.add_done_callback(self._ended)

@@ -20,7 +20,11 @@ ACTIVE = (JobStatus.QUEUED, JobStatus.RUNNING)
 
 
 class Job(TenantModel):
-    """One piece of work. ``attempts`` is counted at each claim, so that a crash counts too; ``payload`` holds ids only.
+    """One piece of work; ``payload`` holds ids only.
+
+    ``attempts`` is counted at each claim and, with ``worker``, fences what the job writes. Two counts can end a job:
+    ``failures``, the errors its handler raised, and ``deaths``, the workers that died in a row while the same step was
+    under way. A step that is finished for good sets ``deaths`` back to 0 (``JobContext.advanced``).
 
     While it runs, ``lease_expires_at`` is pushed forward by the worker's heartbeat; when it passes, another worker may
     take the job over (``worker`` then changes, and the old one finds out at its next heartbeat).
@@ -37,6 +41,12 @@ class Job(TenantModel):
     user_id = models.BigIntegerField(null=True, help_text="On whose behalf it runs.")
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=3)
+    failures = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Errors that were raised."
+    )
+    deaths = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Workers that died in a row during the step under way."
+    )
     worker = models.CharField(max_length=80, blank=True)
     lease_expires_at = models.DateTimeField(null=True)
     weight = models.BigIntegerField(null=True, help_text="Bytes to be worked on, where known.")

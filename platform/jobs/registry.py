@@ -27,7 +27,8 @@ class JobKind:
     Attributes:
         lane: ``cpu`` runs in the worker process's main thread, few at a time; ``loop`` is a coroutine on the process's
             event loop, many at a time.
-        max_attempts: claims in all, crashes included.
+        max_attempts: most errors in all, the last one included. A step that kills its worker is given up after so
+            many deaths in a row too, and after ``MAX_DEATHS`` at the latest.
         on_end: called inside the transaction that ends a job without success (failed or cancelled), also when the
             worker is dead and the sweeper ends it, so that the application's own row ends with it.
     """

@@ -64,11 +64,20 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
 
 
 def run_loop(tenant_id: int, job_id: int) -> None:
-    """Start a claimed job of the loop lane and return at once; the queue's slot is free again."""
-    job = claim(tenant_id, job_id)
-    if job is None:
-        return
+    """Start a job of the loop lane and return at once; the queue's slot is free again.
+
+    It is claimed when there is room for it: what only waits for room must not count as under way when the worker dies.
+    """
     here = lane()
+    here.reserve()
+    try:
+        job = claim(tenant_id, job_id)
+        if job is None:
+            here.release()
+            return
+    except BaseException:
+        here.release()
+        raise
     context = JobContext(job, here.executor, here.blocking)
     heartbeat().add(context)
     here.submit(_run_coroutine(context, job))
@@ -130,6 +139,7 @@ def run_here(tenant_id: int, job_id: int) -> Job:
         here = lane()
         context = JobContext(job, here.executor, here.blocking)
         heartbeat().add(context)
+        here.reserve()
         here.submit(_run_coroutine(context, job)).result()
     with tenant_scope(tenant_id):
         job.refresh_from_db()
@@ -220,12 +230,15 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
         elif isinstance(error, DomainError):
             log.info("job_refused", job=job.pk, kind=job.kind, code=error.code)
             job_end(row, JobStatus.FAILED, *failure_of(error))
-        elif row.attempts < row.max_attempts:
-            log.warning("job_retry", job=job.pk, kind=job.kind, **_said(error))
-            job_requeue(row, delay_s=BACKOFF_S[min(row.attempts, len(BACKOFF_S)) - 1])
         else:
-            log.error("job_failed", job=job.pk, kind=job.kind, **_said(error))
-            job_end(row, JobStatus.FAILED, *failure_of(error))
+            row.failures += 1
+            row.save(update_fields=["failures"])
+            if row.failures < row.max_attempts:
+                log.warning("job_retry", job=job.pk, kind=job.kind, **_said(error))
+                job_requeue(row, delay_s=BACKOFF_S[min(row.failures, len(BACKOFF_S)) - 1])
+            else:
+                log.error("job_failed", job=job.pk, kind=job.kind, **_said(error))
+                job_end(row, JobStatus.FAILED, *failure_of(error))
 
 
 # Set by the worker command before it forks: whether the worker is stopping.

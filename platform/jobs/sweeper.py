@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from jobs import registry
+from jobs.heartbeat import worker_is_dead
 from jobs.models import Job, JobStatus
-from jobs.services import job_end, job_requeue, wake
+from jobs.services import MAX_DEATHS, job_end, job_requeue, wake
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -17,12 +19,8 @@ LOST_WAKE_UP_S = 60
 
 def sweep(limit: int = 100) -> int:
     """Bring stuck jobs on; returns how many. Safe to run in several processes at once (rows are locked, others skipped)."""
+    orphaned = sweep_orphaned(limit)
     with platform_scope():
-        expired = list(
-            Job.objects.filter(status=JobStatus.RUNNING, lease_expires_at__lt=timezone.now())
-            .order_by("lease_expires_at")
-            .values_list("tenant_id", "pk")[:limit]
-        )
         waiting = list(
             Job.objects.raw(
                 "SELECT id, tenant_id FROM jobs_job WHERE status = 'queued' AND run_after <= now() "
@@ -31,9 +29,6 @@ def sweep(limit: int = 100) -> int:
                 [LOST_WAKE_UP_S, limit],
             )
         )
-    for tenant_id, pk in expired:
-        with tenant_scope(tenant_id):
-            _take_back(pk)
     for row in waiting:
         with tenant_scope(row.tenant_id), transaction.atomic():
             job = (
@@ -45,31 +40,61 @@ def sweep(limit: int = 100) -> int:
                 job.woken_at = timezone.now()
                 job.save(update_fields=["woken_at"])
                 wake(job)
-    return len(expired) + len(waiting) + registry.run_sweeps()
+    return orphaned + len(waiting) + registry.run_sweeps()
 
 
-def _take_back(pk: int) -> None:
-    """Requeue a job whose worker is gone, or end it when its attempts are used up."""
+def sweep_orphaned(limit: int = 100) -> int:
+    """Take back the jobs whose worker is gone; returns how many.
+
+    A worker of this machine that has died is seen at once; one of another machine, when its leases expire.
+    """
+    with platform_scope():
+        running = Job.objects.filter(status=JobStatus.RUNNING)
+        workers = running.order_by().values_list("worker", flat=True).distinct()
+        dead = [name for name in workers if worker_is_dead(name)]
+        gone = Q(lease_expires_at__lt=timezone.now()) | Q(worker__in=dead)
+        found = list(
+            running.filter(gone).order_by("lease_expires_at").values_list("tenant_id", "pk")[:limit]
+        )
+    for tenant_id, pk in found:
+        with tenant_scope(tenant_id):
+            _take_back(pk, gone)
+    return len(found)
+
+
+def _take_back(pk: int, gone: Q) -> None:
+    """Requeue a job whose worker is gone, or end it when workers die of the step that it is in."""
     with transaction.atomic():
         job = (
             Job.objects.select_for_update(skip_locked=True)
-            .filter(pk=pk, status=JobStatus.RUNNING, lease_expires_at__lt=timezone.now())
+            .filter(gone, pk=pk, status=JobStatus.RUNNING)
             .first()
         )
         if job is None:
             return
+        job.deaths += 1
+        job.save(update_fields=["deaths"])
         log.warning(
-            "job_worker_lost", job=pk, kind=job.kind, worker=job.worker, attempt=job.attempts
+            "job_worker_lost",
+            job=pk,
+            kind=job.kind,
+            worker=job.worker,
+            attempt=job.attempts,
+            deaths=job.deaths,
         )
         if job.cancel_requested_at is not None:
             job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
-        elif job.attempts >= job.max_attempts:
+        elif job.deaths >= min(job.max_attempts, MAX_DEATHS):
             job_end(
                 job,
                 JobStatus.FAILED,
                 "worker_lost",
-                f"The worker died {job.attempts} times while it worked on this, so it was given up. "
+                f"The worker died {_times(job.deaths)} during the same step of this, so it was given up. "
                 "Try again; if it happens again, the file or question needs more memory than there is.",
             )
         else:
             job_requeue(job)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times in a row"

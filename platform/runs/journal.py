@@ -2,7 +2,8 @@
 
 What must be known before anything else happens is written at once and durably: the start and the end of a call that must
 not run twice, with the turn that asked for it. Everything else may be lost with the process, because a resumed run does
-it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``.
+it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``. An attempt after the first
+writes each step before the next begins: the job counts a worker's death against the step that is not written.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _STATUS_OF_ERROR = {
     "rejected": ToolCallStatus.DENIED,
     "outcome_unknown": ToolCallStatus.UNKNOWN,
     "lost": ToolCallStatus.UNKNOWN,
+    "cancelled": ToolCallStatus.STOPPED,
 }
 _CALL_ID_LENGTH, _NAME_LENGTH, _VERSION_LENGTH, _SUMMARY_LENGTH = 200, 100, 64, 160
 
@@ -124,6 +126,7 @@ class RunJournal:
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
+        await self._recorder.settle()
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 
@@ -162,12 +165,17 @@ class RunJournal:
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
-        if tool is None:
-            return None
         row = self._rows.get(call_key(step, call.id))
+        if (
+            tool is None
+        ):  # gone, or not permitted any more; what it had begun before may have taken effect
+            once = row is not None and row.has_side_effects
+            if not (once and row is not None and row.status == ToolCallStatus.RUNNING):
+                return None
+        else:
+            once = tool.side_effects or not tool.idempotent
         if row is not None and row.status not in UNENDED:
             return result_stored(call, row)
-        once = tool.side_effects or not tool.idempotent
         was_running = row is not None and row.status == ToolCallStatus.RUNNING
         if row is not None and was_running and (row.has_side_effects or once):
             text = _OUTCOME_UNKNOWN.format(name=call.name)
@@ -176,6 +184,7 @@ class RunJournal:
             )
             await self.call_finished(step, call, result, 0.0)
             return result
+        assert tool is not None  # noqa: S101 - said to mypy
         if row is None:
             row = self._row(step, call)
         elif was_running:
@@ -189,6 +198,8 @@ class RunJournal:
         self._keep(row)
         if once:  # It must be known to have started even if the machine loses power now.
             await self._recorder.flush(durable=True)
+        else:
+            await self._recorder.settle()
         return None
 
     async def call_finished(

@@ -109,6 +109,7 @@ class ToolCallStatus(models.TextChoices):
     FAILED = "failed"
     DENIED = "denied"
     UNKNOWN = "unknown", "unknown (started, outcome lost)"
+    STOPPED = "stopped", "stopped (with its answer)"
 
 
 UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)

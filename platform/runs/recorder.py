@@ -141,6 +141,14 @@ class Recorder:
             if await self._ctx.in_db(self._write, batch, first, durable):
                 self._stop.set()
 
+    async def settle(self) -> None:
+        """Write what has ended before the next thing begins, where a worker has died of this run already.
+
+        What comes next may be what kills it, and a step that is not written is done again, and counts as not done.
+        """
+        if self._ctx.attempt > 1:
+            await self.flush()
+
     async def finish(
         self,
         kind: str,

@@ -16,6 +16,7 @@ from toolloop.purse import charged_usd
 
 TURN = "turn"
 LOST = "lost"
+STOPPED = "stopped"
 HELPER = "helper"
 _FACTS = ("conversation", "request_id", "assistant", "budget_job")
 
@@ -27,12 +28,19 @@ def attribution_of(run: Run) -> dict[str, Any]:
     return {"run_kind": run.kind, "api_key_id": actor.get("api_key_id"), **facts}
 
 
+def usage_kind(event: UsageEvent, otherwise: str = TURN) -> str:
+    """Return what a record of a request is called: for what it was, or that it was stopped, or billed in vain."""
+    if event.is_stopped:
+        return STOPPED
+    return LOST if event.is_lost else otherwise
+
+
 def usage_columns(event: UsageEvent) -> dict[str, Any]:
-    """Return the record of one request; one that was billed in vain is of the kind "lost"."""
+    """Return the record of one request; see ``usage_kind`` for those of which no turn came."""
     usage = event.usage
     return {
         "step": event.step,
-        "kind": LOST if event.is_lost else TURN,
+        "kind": usage_kind(event),
         "provider": text_storable(event.provider)[:40],
         "model": text_storable(event.model)[:120],
         "input_tokens": usage.input_total,

@@ -26,10 +26,10 @@ GONE = "somebody who is gone"
 # Names are compared by bytes: the language's order would cost more than everything else here.
 _CALLS = """
 SELECT grouping(name, user_id, day), name, user_id, day, count(*),
-    count(*) FILTER (WHERE status IN ('failed', 'unknown')), count(*) FILTER (WHERE status = 'denied'),
+    count(*) FILTER (WHERE status IN ('failed', 'unknown') AND error_code <> 'cancelled'), count(*) FILTER (WHERE status = 'denied'),
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration_ms), sum(cost_usd)
 FROM (
-    SELECT name COLLATE "C" AS name, user_id, (started_at AT TIME ZONE %(zone)s)::date AS day, status, duration_ms, cost_usd
+    SELECT name COLLATE "C" AS name, user_id, (started_at AT TIME ZONE %(zone)s)::date AS day, status, error_code, duration_ms, cost_usd
     FROM runs_toolcall
     WHERE tenant_id = %(tenant)s AND started_at >= %(begin)s AND started_at < %(end)s
         AND (%(user)s::bigint IS NULL OR user_id = %(user)s)
@@ -68,9 +68,10 @@ class UsageRow:
     Attributes:
         key: name, id as text, or day; "" of all.
         label: for people.
-        calls, errors, denied: of tools; errors are those that failed or whose outcome is unknown.
+        calls, errors, denied: of tools; errors are those that failed or whose outcome is unknown; a call that ended
+            because somebody stopped the answer is none.
         p50_ms, p95_ms: of calls that ended, in milliseconds; of a model, of requests, from each to the end of its answer.
-        requests, lost: to models; lost ones were billed in vain.
+        requests, lost: to models; lost ones were billed in vain, and not because somebody stopped the answer.
         input_tokens, output_tokens: of those requests.
         cost_usd: of those requests; of a tool, its calls' shares of the turns that made them. None: not known.
     """

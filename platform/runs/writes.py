@@ -8,10 +8,12 @@ The fence is in the statement itself: the job must still be held by this worker 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from jobs.context import JobContext, LeaseLost
 from jobs.notify import CHANNEL
@@ -98,6 +100,21 @@ class Batch:
         return bool(self.events or self.steps or self.calls or self.usage or self.reads)
 
 
+@contextmanager
+def _advancing(ctx: JobContext, batch: Batch) -> Iterator[None]:
+    """Write a finished turn or call with word of it to the job: from here a worker's death is another step's.
+
+    A transaction of two statements only where a worker has died in the step before, and job before run, as everywhere.
+    """
+    ended = batch.steps or any(call["finished_at"] for call in batch.calls.values())
+    if not ended or not ctx.deaths:
+        yield
+        return
+    with transaction.atomic():
+        ctx.advanced()
+        yield
+
+
 def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durable: bool) -> bool:
     """Write a batch as the run's events after ``first``, all of it or nothing.
 
@@ -133,7 +150,7 @@ def batch_write(ctx: JobContext, run_id: int, batch: Batch, first: int, *, durab
         if given:
             parts.append(part)
             values[name] = json.dumps(given)
-    with connection.cursor() as cursor:
+    with _advancing(ctx, batch), connection.cursor() as cursor:
         cursor.execute("".join([*parts, _RESULT]), values)
         row = cursor.fetchone()
     if row is None:

@@ -211,7 +211,7 @@ class CallRunner:
                 prepared = self.accounts.refused(call) or prepared
             if isinstance(prepared, ToolResult):
                 stored = None
-                if prepared.error_code == "unknown_tool":
+                if prepared.error_code in ("unknown_tool", "denied"):
                     stored = await self._journal.call_started(self._step, call, None)
                 events.append(await self._store(index, stored or prepared, 0.0, known=bool(stored)))
                 continue

@@ -27,6 +27,7 @@ class UsageEvent:
         tool_calls: names of the tools the turn calls, in order.
         is_cached: the answer came out of a response cache and cost nothing.
         is_lost: the call was billed, but no usable turn came of it.
+        is_stopped: that is so because somebody stopped it, not because anything failed.
         is_estimate: the call ended before the provider had counted: what it had not told is an estimate, rather too high.
         metadata: what the application gave to the run for attribution (tenant, user, feature).
         hold: the money its ``Purse`` held back for the call, which is settled by this.
@@ -41,6 +42,7 @@ class UsageEvent:
     tool_calls: tuple[str, ...] = ()
     is_cached: bool = False
     is_lost: bool = False
+    is_stopped: bool = False
     is_estimate: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     hold: int | None = None
@@ -57,6 +59,7 @@ class UsageEvent:
             "tool_calls": list(self.tool_calls),
             "is_cached": self.is_cached,
             "is_lost": self.is_lost,
+            "is_stopped": self.is_stopped,
             "is_estimate": self.is_estimate,
             "metadata": dict(self.metadata),
             "hold": self.hold,
@@ -162,6 +165,7 @@ class UsageReporter:
         is_cached: bool = False,
         broken: Meter | None = None,
         seconds: float | None = None,
+        is_stopped: bool = False,
     ) -> None:
         """Report one model call; ``turn`` is None when none came of it, ``broken`` its meter when it had no end."""
         hold = None if is_cached else self.hold
@@ -183,6 +187,7 @@ class UsageReporter:
             tool_calls=() if turn is None else tuple(call.name for call in turn.tool_calls),
             is_cached=is_cached,
             is_lost=is_lost,
+            is_stopped=is_lost and is_stopped,
             is_estimate=broken is not None and not broken.is_exact,
             metadata=dict(self._metadata),
             hold=hold,

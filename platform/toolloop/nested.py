@@ -135,7 +135,7 @@ class NestedCalls:
             try:
                 result = await call_run(
                     prepared,
-                    context,
+                    replace(context, siblings=prepared.tool.siblings),
                     timeout_s=self._limits.tool_timeout_s,
                     run_blocking=self._run_blocking,
                     mock=self._mock,

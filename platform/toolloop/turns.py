@@ -23,7 +23,7 @@ from toolloop.events import (
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal
 from toolloop.limits import Limits
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.metering import Meter
 from toolloop.providers.base import ModelRequest, Provider
 
@@ -62,8 +62,8 @@ class TurnRunner:
         limits: Limits,
         journal: Journal,
         interrupter: Interrupter,
-        settle: Callable[[Usage, Turn | None, float], None],
-        settle_broken: Callable[[ModelRequest, Meter, int], None],
+        settle: Callable[..., None],
+        settle_broken: Callable[..., None],
         admit: Callable[[ModelRequest, bool], Awaitable[ModelRequest]] | None = None,
     ) -> None:
         self._provider, self._limits, self._journal = provider, limits, journal
@@ -147,7 +147,7 @@ class TurnRunner:
                 # Also when the reader goes away or the task is cancelled: what was sent is paid for.
                 if self._unsettled:
                     self._unsettled = False
-                    self._settle_broken(asked, meter, streamed)
+                    self._settle_broken(asked, meter, streamed, is_stopped=self._is_stopped)
                 await stream.aclose()
             if self.turn is not None:
                 await self._journal.turn_finished(step, self.turn)
@@ -160,6 +160,10 @@ class TurnRunner:
                 self.partial.clear()
                 yield StepReset(error.code, step)
 
+    @property
+    def _is_stopped(self) -> bool:
+        return self._interrupter.cause == "stop"
+
     async def _advance(self, stream: AsyncGenerator[ProviderEvent, None]) -> ProviderEvent | None:
         """Return the next delta, or None at the end: then ``turn`` or ``_error`` is set, or the stream broke off."""
         event: ProviderEvent | None
@@ -171,7 +175,7 @@ class TurnRunner:
         except ProviderError as error:
             if error.usage is not None:
                 self._unsettled = False
-                self._settle(error.usage, None, self._meter.seconds)
+                self._settle(error.usage, None, self._meter.seconds, is_stopped=self._is_stopped)
             if (
                 self._interrupter.cause
             ):  # The adapter took our cancellation for a failure of its own.

@@ -131,7 +131,14 @@ class Spending:
         self._context = 0
         self._estimated = None
 
-    def settle(self, usage: Usage, turn: Turn | None = None, seconds: float | None = None) -> None:
+    def settle(
+        self,
+        usage: Usage,
+        turn: Turn | None = None,
+        seconds: float | None = None,
+        *,
+        is_stopped: bool = False,
+    ) -> None:
         """Add what one model call has used; ``turn`` is what came of it, None for nothing, after so many seconds."""
         self._reporter.step = self.step
         if turn is not None and turn.stop_detail == BY_RULE:
@@ -148,9 +155,11 @@ class Spending:
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-        self._reporter.report(counted, cost, turn, seconds=seconds)
+        self._reporter.report(counted, cost, turn, seconds=seconds, is_stopped=is_stopped)
 
-    def settle_broken(self, request: ModelRequest, meter: Meter, streamed: int) -> None:
+    def settle_broken(
+        self, request: ModelRequest, meter: Meter, streamed: int, *, is_stopped: bool = False
+    ) -> None:
         """Add what a call has used that we ended before its turn: it was stopped, or time was up.
 
         What the provider has told by then counts; the rest is estimated, so that stopping does not make a call free.
@@ -159,6 +168,7 @@ class Spending:
             request: what was sent.
             meter: what the adapter has been told.
             streamed: length of text, reasoning and arguments that came.
+            is_stopped: somebody stopped it.
         """
         usage = meter.usage
         if not meter.is_exact:
@@ -176,7 +186,7 @@ class Spending:
         cost = self._profile_of(meter.provider, meter.model).cost_usd(usage)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         self._reporter.step = self.step
-        self._reporter.report(usage, cost, None, broken=meter)
+        self._reporter.report(usage, cost, None, broken=meter, is_stopped=is_stopped)
 
     def reserve(
         self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool

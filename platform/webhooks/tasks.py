@@ -15,7 +15,7 @@ from webhooks.models import DeliveryStatus, Event, WebhookDelivery
 from webhooks.sending import Outcome, webhook_send
 from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succeeded
 
-MAX_ATTEMPTS = 10  # with the backoff of jobs: over about half an hour
+MAX_ATTEMPTS = 10  # deaths of the worker apart; with the backoff of jobs: over about half an hour
 
 
 class NotDelivered(ExpectedFailure):
@@ -35,6 +35,13 @@ async def deliver(ctx: JobContext, delivery_id: int) -> None:
         error = await ctx.blocking(lambda pk=pk: _attempt(pk))  # type: ignore[misc]
         if error:
             raise NotDelivered(f"delivery {pk}: {error}")
+        if ctx.deaths:
+            await ctx.in_db(_advanced, ctx)
+
+
+def _advanced(ctx: JobContext) -> None:
+    with transaction.atomic():
+        ctx.advanced()
 
 
 def _waiting(delivery_id: int) -> list[int]:

@@ -23,7 +23,8 @@ STREAMING = "fake-search1-words80-gap50"
 SENDING = "fake-search1-use_send_notice"
 LOOKING_UP = "fake-search1-use_look_up"
 SUMMARISING = "fake-points"
-MODELS = (STREAMING, SENDING, LOOKING_UP, SUMMARISING, programs.MODEL)
+STEPS = "fake-steps"
+MODELS = (STREAMING, SENDING, LOOKING_UP, SUMMARISING, STEPS, programs.MODEL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 from apps.conversations.models import Message, QueuedQuestion, Turn
 from apps.conversations.services import JOB_KIND
@@ -12,7 +14,7 @@ from runs.models import Run, RunEvent, RunStatus, ToolCall
 from runs.transcript import transcript_of
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.concurrency.conftest import LOOKING_UP, SENDING, STREAMING, Site
+from tests.concurrency.conftest import LOOKING_UP, SENDING, STEPS, STREAMING, Site
 from tests.concurrency.documents import make_collection, upload
 from tests.concurrency.holds import TOOL
 from tests.concurrency.ledger import AFTER_A_KILL_S, assert_nothing_runs, wait_ended
@@ -188,3 +190,62 @@ def test_question_that_waits_is_neither_lost_nor_sent_twice_when_its_worker_is_k
         assert f"looked {number + 10}" in site.holds.notices()
     with tenant_scope(cast.tenant.pk):
         assert not QueuedQuestion.objects.exists()
+
+
+def _looks_up(first: int, count: int) -> Callable[[dict[str, Any]], str | list[dict[str, Any]]]:
+    """Return a model that looks up so many numbers, one a step, and then answers."""
+
+    def reply(body: dict[str, Any]) -> str | list[dict[str, Any]]:
+        done = sum(message["role"] == "tool" for message in body["messages"])
+        if done == count:
+            return "All of them were looked up."
+        return [{"name": "look_up", "arguments": {"query": f"Look up {first + done}"}}]
+
+    return reply
+
+
+def test_turn_outlives_any_number_of_workers_as_long_as_it_gets_on(site: Site, cast: Cast) -> None:
+    """Four deaths, one in each step but the last, and a fifth in the step that one has died in already."""
+    rest = Rest(site.stack.port, make_key(cast))
+    site.model_server.replies[STEPS] = _looks_up(701, 4)
+    for number in range(701, 705):
+        site.holds.arm(TOOL, number)
+    turn = _ask(cast, rest, STEPS, "Look up four numbers")
+    for number in (701, 702, 703, 703, 704):
+        pid = site.holds.reached(TOOL, number)
+        assert pid == _worker_pid(cast, turn)
+        is_last = site.holds.notices().count(f"looked {number}") == (2 if number == 703 else 1)
+        if is_last:
+            site.holds.release(TOOL, number)
+        kill_hard(pid)
+    wait_for(lambda: _run(cast, turn).status in ENDED, AFTER_A_KILL_S, "the turn to end")
+    run = _run(cast, turn)
+    assert (run.status, run.answer) == (RunStatus.COMPLETED, "All of them were looked up.")
+    events = _events(cast, turn)
+    assert transcript_of(events).text == run.answer
+    assert [call.content for call in _calls(cast, turn)] == [f"looked {n}" for n in range(701, 705)]
+    with tenant_scope(cast.tenant.pk):
+        job = Job.objects.get(kind=JOB_KIND, payload__turn_id=turn.pk)
+        assert (job.attempts, job.deaths) == (6, 0)
+        assert Message.objects.filter(turn=turn, author=Message.Author.ASSISTANT).count() == 1
+    assert_nothing_runs(cast.tenant)
+
+
+def test_turn_whose_step_kills_every_worker_ends_with_its_reason(site: Site, cast: Cast) -> None:
+    rest = Rest(site.stack.port, make_key(cast))
+    site.model_server.replies[STEPS] = _looks_up(801, 2)
+    site.holds.arm(TOOL, 802)
+    turn = _ask(cast, rest, STEPS, "Look up what kills")
+    site.holds.reached(TOOL, 802)
+    wait_for(
+        lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), 30, "step one"
+    )
+    kill_hard(_worker_pid(cast, turn))
+    for _ in range(2):
+        kill_hard(site.holds.reached(TOOL, 802))
+    wait_for(lambda: _run(cast, turn).status in ENDED, AFTER_A_KILL_S, "the turn to end")
+    run = _run(cast, turn)
+    assert (run.status, run.error_code) == (RunStatus.FAILED, "worker_lost")
+    assert "died 3 times in a row during the same step" in run.error_message
+    assert site.holds.notices() == ["looked 801", *["looked 802"] * 3]
+    assert_nothing_runs(cast.tenant)

@@ -282,7 +282,7 @@ async def test_turn_ends_when_its_worker_is_lost_for_good(
 
     def expire() -> None:
         with tenant_scope(cast.tenant.pk):
-            Job.objects.update(attempts=3, lease_expires_at=timezone.now())
+            Job.objects.update(attempts=3, deaths=2, lease_expires_at=timezone.now())
         sweep()
 
     await sync_to_async(expire)()
@@ -431,3 +431,26 @@ def test_conversation_searches_what_its_person_may_see_of_what_was_chosen(cast: 
             named = selectors.scope_names(actor=actor, conversation=chosen)
             assert named == dict(visible.filter(pk=b.pk).values_list("pk", "name"))
         assert list(selectors.scope_names(actor=member, conversation=None)) == [a.pk, b.pk]
+
+
+def test_new_conversation_begins_with_the_model_asked_last(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("GROUNDWORK_COMPATIBLE_MODELS", "a-first,b-second")
+    settings.DEFAULT_MODEL = ""
+    actor, other = cast.actor("member"), cast.actor("owner")
+    with tenant_scope(cast.tenant.pk):
+        models = selectors.model_list(cast.tenant)
+        chosen = next(m.id for m in models if m.id == "compatible/b-second")
+        assert selectors.model_default(models, actor) == models[0].id != chosen
+        begun = services.conversation_create(tenant=cast.tenant, actor=actor, model=chosen)
+        assert selectors.model_default(models, actor) == models[0].id, "nothing was asked yet"
+        ask(cast, conversation=begun)
+        assert selectors.model_default(models, actor) == chosen
+        assert services.conversation_create(tenant=cast.tenant, actor=actor).model == chosen
+        assert selectors.model_default(models, other) == models[0].id, "another person's choice"
+        assert selectors.model_default(models) == models[0].id
+        settings.DEFAULT_MODEL = models[-1].id
+        assert selectors.model_default(models, actor) == models[-1].id, "the operator's choice"
+        assert selectors.model_default(models[:1], actor) == models[0].id, "a model that has gone"

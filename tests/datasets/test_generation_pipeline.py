@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from apps.collections.models import Document
-from apps.datasets.models import GenerationState
+from apps.datasets.models import DatasetRow, GenerationJob, GenerationState
 from runs import remote_models
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -53,6 +53,29 @@ def test_command_and_rest_make_the_same_whole_rows(
         instruction = row["meta"]["planted"]
         assert any(instruction in step["observation"] for step in row["steps"])
         assert all(instruction not in source["quote"] for source in row["sources"])
+
+
+def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) -> None:
+    make_open_library(cast)
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(CommandError, match="Rules know no personas"):
+        call_command("dataset_generate", tenant=cast.tenant.slug, collection=["Tariff"], out=out, persona=["a broker"])  # fmt: skip
+    with tenant_scope(cast.tenant.pk):
+        first = by_command(cast, "Tariff", out, "rows=3")
+        out.unlink()
+        assert by_command(cast, "Tariff", out, "rows=3") == first
+        (job,) = GenerationJob.objects.all()
+        assert DatasetRow.objects.count() == len(first) == job.kept > 0
+        with pytest.raises(CommandError) as refused:
+            by_command(cast, "Tariff", out, "rows=4")
+        assert "--dataset tariff-questions" in str(refused.value)
+        assert "--name" in str(refused.value)
+        more = by_command(cast, "Tariff", out, "rows=3", "seed=9", f"dataset={job.dataset.slug}")
+        assert DatasetRow.objects.count() == len(first) + len(more)
+        GenerationJob.objects.filter(pk=job.pk).delete()
+        GenerationJob.objects.update(state="paused", reason="The budget is used up.", options=job.options)  # fmt: skip
+        with pytest.raises(CommandError, match=r"The budget is used up\.\n.*--resume"):
+            by_command(cast, "Tariff", out, "rows=3")
 
 
 @pytest.mark.parametrize(

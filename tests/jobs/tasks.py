@@ -45,6 +45,11 @@ def crash(ctx: JobContext, path: str) -> None:
     raise RuntimeError("a bug")
 
 
+@job("tests.patient", max_attempts=1000)
+def patient(ctx: JobContext, path: str) -> None:
+    _note(path, f"ran {ctx.attempt}")
+
+
 @job("tests.sleep", max_attempts=2, on_end=_ended)
 def sleep(ctx: JobContext, path: str, seconds: int) -> None:
     _note(path, f"began {ctx.attempt} {os.getpid()}")

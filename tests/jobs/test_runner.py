@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connections, transaction
 from django.utils import timezone
 
 from basics.errors import Conflict
+from basics.processes import process_mark
+from jobs import lane as lane_module
+from jobs import runner
 from jobs.context import JobCancelled, JobContext, LeaseLost
+from jobs.heartbeat import worker_is_dead, worker_name
 from jobs.models import Job, JobStatus
 from jobs.runner import claim, run_here
 from jobs.services import job_cancel, job_enqueue
 from jobs.sweeper import sweep
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -104,8 +114,6 @@ def test_expired_lease_sends_the_job_back_and_the_old_worker_can_write_nothing(
     assert again.attempts == 2
     with tenant_scope(cast.tenant.pk):
         old = JobContext(held)
-        from django.db import transaction
-
         with pytest.raises(LeaseLost), transaction.atomic():
             old.hold()
         with pytest.raises(LeaseLost), transaction.atomic():
@@ -115,7 +123,7 @@ def test_expired_lease_sends_the_job_back_and_the_old_worker_can_write_nothing(
     assert _fresh(job).status == JobStatus.SUCCEEDED
 
 
-def test_job_fails_with_worker_lost_when_its_attempts_are_used_up(cast: Cast, notes: Path) -> None:
+def test_job_fails_with_worker_lost_when_its_workers_die(cast: Cast, notes: Path) -> None:
     job = _enqueue(cast, "tests.sleep", notes, seconds=1)
     for _ in range(2):
         assert claim(cast.tenant.pk, job.pk) is not None
@@ -124,6 +132,117 @@ def test_job_fails_with_worker_lost_when_its_attempts_are_used_up(cast: Cast, no
     ended = _fresh(job)
     assert (ended.status, ended.error_code) == (JobStatus.FAILED, "worker_lost")
     assert notes.read_text() == "ended failed worker_lost\n"
+
+
+def _die(cast: Cast, job: Job, *, advances: bool = False) -> Job:
+    """Claim a job, finish a step of it or not, and let its worker die."""
+    held = claim(cast.tenant.pk, job.pk)
+    assert held is not None
+    with tenant_scope(cast.tenant.pk), transaction.atomic():
+        if advances:
+            JobContext(held).advanced()
+    _expire(job)
+    sweep()
+    return _fresh(job)
+
+
+def test_deaths_count_only_while_the_same_step_is_under_way(cast: Cast, notes: Path) -> None:
+    job = _enqueue(cast, "tests.wait", notes, milliseconds=1)
+    for _ in range(4):
+        assert _die(cast, job, advances=True).deaths == 1
+        assert _die(cast, job).deaths == 2
+    assert _die(cast, job, advances=True).deaths == 1
+    again = _die(cast, job)
+    assert (again.status, again.deaths) == (JobStatus.QUEUED, 2)
+    ended = _die(cast, job)
+    assert (ended.status, ended.error_code, ended.deaths) == (JobStatus.FAILED, "worker_lost", 3)
+    assert "died 3 times in a row during the same step" in ended.error_message
+
+
+def test_step_that_kills_its_worker_ends_however_many_errors_its_kind_may_raise(
+    cast: Cast, notes: Path
+) -> None:
+    job = _enqueue(cast, "tests.patient", notes)
+    for _ in range(3):
+        _die(cast, job)
+    assert (_fresh(job).status, _fresh(job).attempts) == (JobStatus.FAILED, 3)
+
+
+def test_deaths_and_errors_do_not_use_up_each_other(cast: Cast, notes: Path) -> None:
+    job = _enqueue(cast, "tests.crash", notes)  # two errors
+    _die(cast, job)
+    tried = run_here(cast.tenant.pk, job.pk)
+    assert (tried.status, tried.failures, tried.deaths) == (JobStatus.QUEUED, 1, 1)
+
+
+def test_worker_that_lost_its_job_cannot_say_that_it_got_on(cast: Cast, notes: Path) -> None:
+    job = _enqueue(cast, "tests.note", notes)
+    _die(cast, job)
+    held = claim(cast.tenant.pk, job.pk)
+    assert held is not None
+    old = JobContext(held)
+    _expire(job)
+    sweep()
+    with tenant_scope(cast.tenant.pk), pytest.raises(LeaseLost), transaction.atomic():
+        old.advanced()
+    assert _fresh(job).deaths == 2
+
+
+def test_job_of_a_dead_process_is_taken_back_before_its_lease_expires(
+    cast: Cast, notes: Path
+) -> None:
+    job = _enqueue(cast, "tests.note", notes)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = worker_name().rsplit(":", 2)[0] + f":{process_mark(child.pid)}:{child.pid}"
+    with tenant_scope(cast.tenant.pk):
+        claim(cast.tenant.pk, job.pk)
+        Job.objects.filter(pk=job.pk).update(worker=name)
+    assert not worker_is_dead(name)
+    assert sweep() == 0
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and still there as a zombie
+    assert worker_is_dead(name)
+    assert sweep() == 1
+    child.wait()
+    assert worker_is_dead(name)
+    assert _fresh(job).status == JobStatus.QUEUED
+
+
+@pytest.mark.parametrize(
+    "name", ["w1", "", "host:17", "host::1", "host:0123456789ab.5:999999999", "a:b:c"]
+)
+def test_worker_that_cannot_be_seen_from_here_is_not_taken_for_dead(name: str) -> None:
+    assert not worker_is_dead(name)
+
+
+def test_worker_whose_pid_another_process_has_by_now_is_dead() -> None:
+    host, mark, pid = worker_name().rsplit(":", 2)
+    place = mark.partition(".")[0]
+    assert worker_is_dead(f"{host}:{place}.1:{pid}")
+    assert not worker_is_dead(worker_name())
+
+
+def test_job_that_waits_for_room_on_the_lane_is_not_claimed(
+    cast: Cast, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = lane_module.Lane(1)
+    monkeypatch.setattr(runner, "lane", lambda: here)
+    job = _enqueue(cast, "tests.wait", notes, milliseconds=1)
+    here.reserve()
+
+    def take() -> None:
+        runner.run_loop(cast.tenant.pk, job.pk)
+        connections.close_all()
+
+    caller = threading.Thread(target=take)
+    caller.start()
+    caller.join(0.3)
+    assert caller.is_alive()
+    assert (_fresh(job).status, _fresh(job).attempts) == (JobStatus.QUEUED, 0)
+    here.release()
+    caller.join(30)
+    wait_for(lambda: _fresh(job).status == JobStatus.SUCCEEDED)
+    here.drain(30)
 
 
 def test_same_key_gives_the_active_job(cast: Cast, notes: Path) -> None:

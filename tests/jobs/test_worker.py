@@ -74,7 +74,8 @@ def test_job_goes_on_elsewhere_when_its_worker_is_killed(
 def test_loop_job_goes_on_elsewhere_when_its_worker_is_killed(
     cast: Cast, notes: Path, start_worker: Start
 ) -> None:
-    _ready(start_worker())
+    """At once: the lease would hold the job for ten minutes, but its worker is seen to be dead."""
+    _ready(start_worker(GROUNDWORK_JOB_LEASE_S="600"))
     job = _enqueue(cast, "tests.wait", notes, milliseconds=1500)
     wait_for(lambda: "began 1" in notes.read_text())
     os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)

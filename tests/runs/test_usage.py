@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import Executor
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
+from django.utils import timezone
 
-from runs.models import Run, UsageRecord
-from runs.services import run_execute
+from runs.models import Run, ToolCall, UsageRecord
+from runs.services import run_execute, run_stop
+from runs.usage_figures import usage_read
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.runs.support import make_run, take
+from tests.runs.support import make_run, take, until
 from toolloop.errors import ProviderUnavailable
 from toolloop.messages import Usage, UserMessage
-from toolloop.providers.scripted import ScriptedProvider, fails, says
-from toolloop.tools import Toolset
+from toolloop.providers.scripted import ScriptedProvider, call, fails, hangs, says
+from toolloop.tools import Toolset, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,6 +66,62 @@ async def test_each_request_is_recorded_when_one_was_billed_in_vain(
     assert min(costs) > 0
     assert run.usage["input_total"] == sum(r.input_tokens for r in rows)
     assert float(run.cost_usd or 0) == pytest.approx(float(sum(costs)), abs=1e-6)
+
+
+@tool
+async def wait_long() -> str:
+    """Wait."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@pytest.mark.parametrize(
+    ("script", "seen"),
+    [([hangs(after="As far as ")], "text"), ([says("", call("wait_long"))], "tool_started")],
+    ids=["text", "tool"],
+)
+async def test_answer_that_somebody_stopped_counts_but_has_not_failed(
+    cast: Cast, lane_threads: Executor, script: list[Any], seen: str
+) -> None:
+    run, job = await sync_to_async(make_run)(cast, "anthropic/claude-sonnet-4-5")
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+
+    async def carry() -> None:
+        with tenant_scope(cast.tenant.pk):
+            await run_execute(
+                ctx,
+                await ctx.in_db(Run.objects.get, pk=run.pk),
+                toolset=Toolset([wait_long]),
+                provider=ScriptedProvider(script, name="anthropic"),
+                system="",
+                history=[UserMessage("Hi")],
+            )
+
+    def stop() -> None:
+        with tenant_scope(cast.tenant.pk):
+            run_stop(tenant=cast.tenant, actor=cast.actor("member"), run=run)
+
+    def figures() -> Any:
+        with tenant_scope(cast.tenant.pk):
+            today = timezone.localdate()
+            return usage_read(actor=cast.actor("owner"), since=today, until=today).total
+
+    task = asyncio.create_task(carry())
+    await until(run, seen)
+    await sync_to_async(stop)()
+    await asyncio.wait_for(task, 60)
+    total = await sync_to_async(figures)()
+    assert (total.requests, total.lost, total.errors) == (1, 0, 0)
+    kinds = [row.kind for row in await sync_to_async(_records)(cast)]
+    assert kinds == ["turn" if seen == "tool_started" else "stopped"]
+    if seen == "tool_started":
+        calls = await sync_to_async(_statuses)(cast)
+        assert (total.calls, calls) == (1, ["stopped"])
+
+
+def _statuses(cast: Cast) -> list[str]:
+    with tenant_scope(cast.tenant.pk):
+        return list(ToolCall.objects.values_list("status", flat=True))
 
 
 async def test_records_outlive_the_run_and_cannot_be_changed(

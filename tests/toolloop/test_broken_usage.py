@@ -74,6 +74,7 @@ async def test_stopped_turn_is_counted_on_every_wire(wire: Wire) -> None:
     )
     (event,) = events
     assert (event.is_lost, event.is_estimate, event.usage) == (True, True, end.usage)
+    assert event.is_stopped
     assert (event.provider, event.model, end.usage.requests) == (wire.name, wire.model, 1)
     assert end.usage.output_total == len(WORDS) // 3
     if wire is ANTHROPIC:  # It tells in its first event what it has read.
@@ -128,6 +129,7 @@ async def test_turn_that_ran_out_of_time_counts_beside_the_final_answer() -> Non
         (True, True, 0),
         (False, False, 0),
     ]
+    assert not any(event.is_stopped for event in events), "it failed: nobody stopped it"
     assert events[0].usage.output_total == 100
     assert dialogue.end.usage == events[0].usage + events[1].usage
 

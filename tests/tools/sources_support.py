@@ -39,6 +39,26 @@ async def order(article: str) -> str:
 
 TOOLS = [stock, order]
 '''
+CALLING = PLUGIN.replace(
+    "TOOLS = [stock, order]",
+    '''
+import json
+
+from toolloop.tools import ToolContext
+
+@tool
+async def stock_twice(article: str, ctx: ToolContext) -> int:
+    """Tell how many pieces of an article two shops of ours have.
+
+    Args:
+        article: its name.
+    """
+    found = await ctx.call("stock", {"article": article})
+    return 2 * json.loads(found.content)["pieces"]
+
+TOOLS = [stock, order, stock_twice]
+''',
+)
 
 
 def many(count: int, words: int = 60) -> str:

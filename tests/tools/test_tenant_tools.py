@@ -26,6 +26,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.tools.sources_support import (
+    CALLING,
     PLUGIN,
     accepted,
     granted,
@@ -69,7 +70,7 @@ def calls_of(run: Run) -> list[Row]:
 
 def test_tool_is_called_when_its_group_is_granted_and_only_then(cast: Cast) -> None:
     source_made(cast.tenant)
-    assert execute(cast, "shop_stock", article="pen").results[0].error_code == "unknown_tool"
+    assert execute(cast, "shop_stock", article="pen").results[0].error_code == "denied"
     granted(cast.tenant, "shop")
     done = execute(cast, "shop_stock", article="pen")
     assert json.loads(done.results[0].content) == {"article": "pen", "pieces": 12}
@@ -83,6 +84,38 @@ def test_tools_of_one_workspace_are_unknown_in_another(cast: Cast) -> None:
     granted(cast.other_tenant, "shop")
     with tenant_scope(cast.other_tenant.pk):
         assert "shop_stock" not in {t.name for t in guard_for(actor=cast.actor("outsider"), scope={}).tools()}  # fmt: skip
+
+
+async def test_tools_of_a_plugin_call_each_other_by_their_own_names(
+    cast: Cast, folder: Path, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin_put(folder, CALLING)
+    plugin.plugins_forget()
+    await sync_to_async(source_made)(cast.tenant)
+    await sync_to_async(granted)(cast.tenant, "shop")
+    script = [says("", ScriptedCall("shop_stock_twice", {"article": "pen"}, "a")), says("Done.")]
+    run = await chat(cast, lane_threads, monkeypatch, script)
+    calls = {c.name: c for c in await sync_to_async(calls_of)(run)}
+    assert {name: c.status for name, c in calls.items()} == {
+        "shop_stock_twice": "succeeded",
+        "shop_stock": "succeeded",
+    }
+    assert calls["shop_stock_twice"].content == "24"
+
+
+async def test_tool_whose_rule_is_gone_is_not_permitted_rather_than_unknown(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sync_to_async(source_made)(cast.tenant)
+    script = [
+        says("", ScriptedCall("shop_stock", {"article": "pen"}, "a"), ScriptedCall("shop_none", {}, "b")),
+        says("Done."),
+    ]  # fmt: skip
+    run = await chat(cast, lane_threads, monkeypatch, script)
+    calls = {c.name: c for c in await sync_to_async(calls_of)(run)}
+    assert (calls["shop_stock"].status, calls["shop_stock"].error_code) == ("denied", "denied")
+    assert "it is not permitted here, because" in calls["shop_stock"].content
+    assert calls["shop_none"].error_code == "unknown_tool"
 
 
 async def test_chat_and_its_programs_call_it(

@@ -30,6 +30,11 @@ class OpenAIView(StreamingAPIView):
 
     takes_unknown_fields = True
 
+    @property
+    def site(self) -> str:
+        """Where this installation is reached, as the client sees it."""
+        return self.request.build_absolute_uri("/").rstrip("/")
+
     def stream(self, frames: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
         """Return server-sent events that nothing on the way holds back."""
         response = StreamingHttpResponse(frames, content_type=EVENT_STREAM)
@@ -105,7 +110,7 @@ class ChatCompletionsView(OpenAIView):
         run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
         followed = Followed(
             self.tenant, self.actor, run, asked.model, run.last_seq,
-            with_events=bool((values["groundwork"] or {}).get("events")),
+            with_events=bool((values["groundwork"] or {}).get("events")), site=self.site,
         )  # fmt: skip
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))

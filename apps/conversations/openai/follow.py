@@ -9,6 +9,8 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.urls import reverse
+
 from apps.conversations.citations import passages_of
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import (
@@ -19,6 +21,7 @@ from apps.conversations.openai.wire import (
     chunks_last,
     problem_json,
 )
+from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
@@ -42,6 +45,7 @@ class Followed:
     Attributes:
         with_events: tell the run's events too, under ``groundwork``.
         until: the last event of the response, None while it is not known.
+        site: where this installation is reached, "" where nobody is told to go there.
     """
 
     tenant: Tenant
@@ -51,6 +55,7 @@ class Followed:
     after: int
     with_events: bool = False
     until: int | None = None
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,9 @@ async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
         outcome = await in_db(outcome_read, followed)
         if is_held and outcome.answer.text:
             yield outcome.answer.text
+        if outcome.answer.notice:
+            has_begun = has_begun or bool(is_held and outcome.answer.text)
+            yield f"\n\n{outcome.answer.notice}" if has_begun else outcome.answer.notice
         yield outcome
     finally:
         if not is_over:
@@ -176,7 +184,8 @@ def outcome_read(followed: Followed) -> Outcome:
         waiting = PendingDecision.objects.filter(run=run, pk__in=list(whole.waiting))
         external = PendingDecision.Kind.EXTERNAL
         calls = waiting.filter(kind=external).order_by("pk").values_list("pk", "name", "arguments")
-        approvals = waiting.exclude(kind=external).filter(status=DecisionStatus.PENDING)
+        open_ = waiting.exclude(kind=external).filter(status=DecisionStatus.PENDING)
+        approvals = list(open_.order_by("pk"))
         usage = run.usage
         if followed.after or followed.until is not None:
             spoken = [max(t.steps, default=-1) for t in (told, whole)]
@@ -192,7 +201,8 @@ def outcome_read(followed: Followed) -> Outcome:
             told="" if is_formed else told.text,
             passages=passages_of(payload_list(run)),
             pending=[(pk, name, arguments or {}) for pk, name, arguments in calls],
-            approvals=list(approvals.order_by("pk").values_list("name", flat=True)),
+            approvals=[row.name for row in approvals],
+            notice=_notice(followed, approvals),
             usage=usage,
             stop=turns.first() or "end",
         )
@@ -200,6 +210,25 @@ def outcome_read(followed: Followed) -> Outcome:
         return Outcome(answer)
     problem = problem_json(run.error_code, run.error_message, is_retryable=run.is_retryable)
     return Outcome(answer, problem, run.error_code)
+
+
+def _notice(followed: Followed, approvals: Sequence[PendingDecision]) -> str:
+    """Say what waits for approval, and where, to a client that shows its person nothing but text."""
+    if not approvals:
+        return ""
+    wanted: dict[str, list[str]] = {}
+    for row, label in zip(approvals, approver_labels(approvals), strict=True):
+        wanted.setdefault("your" if label == "you" else f"{label}'s", []).append(row.name)
+    needs = "; ".join(
+        f"{' and '.join(dict.fromkeys(names))} {'need' if len(set(names)) > 1 else 'needs'} {whose} approval"
+        for whose, names in wanted.items()
+    )
+    page = reverse("tools:approvals", args=[followed.tenant.slug])
+    answer = reverse("api:runs-detail", args=[followed.run.pk])
+    return (
+        f"[This answer waits: {needs} before it runs. Decide at {followed.site}{page}. "
+        f"Then the answer continues; read it at {followed.site}{answer}.]"
+    )
 
 
 def _schema(run: Run) -> Any:

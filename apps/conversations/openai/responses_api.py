@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
@@ -61,7 +62,7 @@ class ResponsesView(OpenAIView):
         run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
         followed = Followed(
             self.tenant, self.actor, run, asked.model, run.last_seq,
-            with_events=bool((values["groundwork"] or {}).get("events")),
+            with_events=bool((values["groundwork"] or {}).get("events")), site=self.site,
         )  # fmt: skip
         repeated = (asked.response or {})["asked"]
         writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
@@ -82,7 +83,7 @@ class ResponseView(OpenAIView):
     def get(self, request: Request, response_id: str) -> Response:
         """Return a response that was kept, as far as it has come."""
         stored = response_get(actor=self.actor, response_id=response_id)
-        outcome = outcome_read(stored.followed(self.tenant, self.actor))
+        outcome = outcome_read(replace(stored.followed(self.tenant, self.actor), site=self.site))
         return Response(_writer(stored).whole(outcome))
 
     @extend_schema(operation_id="responses_delete", tags=["responses"], responses={(200, "application/json"): ResponseDeletedOutput})  # fmt: skip
@@ -102,7 +103,7 @@ class ResponseCancelView(OpenAIView):
     def post(self, request: Request, response_id: str) -> Response:
         """Stop a response and return what it has said; one that has ended stays as it is."""
         stored = response_get(actor=self.actor, response_id=response_id)
-        followed = stored.followed(self.tenant, self.actor)
+        followed = replace(stored.followed(self.tenant, self.actor), site=self.site)
         if stored.segment.until is None:
             completion_stop(tenant=self.tenant, actor=self.actor, run=stored.run)
             outcome = self.waited(followed)

@@ -167,7 +167,7 @@ class ResponseWriter:
         output: list[dict[str, Any]] = []
         status, reason = _status(outcome)
         is_whole = status == "completed"
-        if answer.text or not (answer.calls or status == "in_progress"):
+        if answer.shown or not (answer.calls or status == "in_progress"):
             output.append(self._message(answer, "completed" if is_whole else "incomplete"))
         output += [self._call(call) for call in answer.calls]
         error = outcome.problem and {
@@ -218,7 +218,7 @@ class ResponseWriter:
             }
             for citation in answer.citations
         ]
-        part = {"type": "output_text", "text": answer.text, "annotations": annotations, "logprobs": []}  # fmt: skip
+        part = {"type": "output_text", "text": answer.shown, "annotations": annotations, "logprobs": []}  # fmt: skip
         return {"id": self._message_id, "type": "message", "role": "assistant", "status": status, "content": [part]}  # fmt: skip
 
     @staticmethod

@@ -203,6 +203,7 @@ class Answer:
         citations: the sources of the markers, as ``groundwork.citations``.
         removed_citations: markers that named no retrieved passage.
         waiting: names of calls that wait for somebody's approval here.
+        notice: says so to the person who reads the answer, "" while nothing waits.
     """
 
     run_id: int
@@ -216,6 +217,12 @@ class Answer:
     removed_citations: int
     waiting: list[str]
     status: str
+    notice: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text as a client shows it: with the notice below."""
+        return "\n\n".join(part for part in (self.text, self.notice) if part)
 
     def extension(self) -> dict[str, Any]:
         """Return what stands beside OpenAI's fields, under ``groundwork``."""
@@ -231,7 +238,7 @@ class Answer:
         """Return the response of a request without ``stream``."""
         message: dict[str, Any] = {
             "role": "assistant",
-            "content": self.text or (None if self.calls else ""),
+            "content": self.shown or (None if self.calls else ""),
             "refusal": None,
         }
         if self.calls:
@@ -342,6 +349,7 @@ def answer_of(
     passages: Mapping[int, Passage],
     pending: Sequence[tuple[int, str, Mapping[str, Any]]],
     approvals: Sequence[str],
+    notice: str,
     usage: Mapping[str, Any],
     stop: str,
 ) -> Answer:
@@ -353,6 +361,7 @@ def answer_of(
         told: the part of it that an earlier response told.
         pending: client calls that wait: (decision id, name, arguments).
         approvals: names of calls that wait for approval here.
+        notice: says so in words.
         usage: what this part of it used, in our words.
         stop: why its last turn ended, in the loop's words.
     """
@@ -371,5 +380,5 @@ def answer_of(
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
         finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
-        removed_citations=cited.removed, waiting=list(approvals), status=run.status,
+        removed_citations=cited.removed, waiting=list(approvals), status=run.status, notice=notice,
     )  # fmt: skip

@@ -63,11 +63,11 @@ def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Col
     )
 
 
-def model_checked(tenant: Tenant, model: str) -> str:
-    """Return the id of a model that can be asked; "" means the workspace's default. Raises Invalid."""
+def model_checked(tenant: Tenant, model: str, actor: Actor | None = None) -> str:
+    """Return the id of a model that can be asked; "" means the default (of ``actor``, see there). Raises Invalid."""
     models = selectors.model_list(tenant)
     if not model:
-        return selectors.model_default(models)
+        return selectors.model_default(models, actor)
     if model not in {m.id for m in models}:
         raise Invalid(
             "unknown_model",

@@ -44,7 +44,7 @@ def answerer_choose(
         _assistant_set(actor, conversation, assistant, number)
     if conversation.assistant_id is None:
         if (model and model != conversation.model) or not conversation.model:
-            conversation.model = model_checked(tenant, model)
+            conversation.model = model_checked(tenant, model, actor)
         return None
     version = _version(actor, conversation.assistant, conversation.pinned_version)
     answering = version.model or selectors.model_default(selectors.model_list(tenant))

@@ -120,6 +120,7 @@ class Committer:
         in_db: runs a function on the database threads.
         driver: who must have the items.
         crowd: the items under way.
+        advanced: see ``Work``.
     """
 
     def __init__(
@@ -132,9 +133,10 @@ class Committer:
         driver: str,
         in_db: Callable[..., Awaitable[Any]],
         crowd: Crowd,
+        advanced: Callable[[], None],
     ) -> None:
         self._tenant, self._actor, self._dataset, self._job = tenant, actor, dataset, job
-        self._driver, self._in_db = driver, in_db
+        self._driver, self._in_db, self._advanced = driver, in_db, advanced
         self._groups: Gathered[Write, None] = Gathered(self._written, crowd)
 
     async def write(self, write: Write) -> None:
@@ -164,6 +166,7 @@ class Committer:
         """Write what this driver may still write; returns the items that it has lost."""
         ids = {write.item_id for write in writes}
         with transaction.atomic(), connection.cursor() as cursor:
+            self._advanced()
             cursor.execute(_HELD, [list(ids), self._driver])
             mine = {pk for (pk,) in cursor.fetchall()}
             held = [write for write in writes if write.item_id in mine]

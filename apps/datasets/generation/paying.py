@@ -27,7 +27,7 @@ from basics.storable import json_storable
 from budgets.ledger import EXCEEDED
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
-from runs.usage import usage_columns
+from runs.usage import usage_columns, usage_kind
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.messages import (
@@ -143,7 +143,7 @@ class PaidJournal:
     def usage_take(self) -> tuple[dict[str, Any], ...]:
         """Return the records of what was used since the last commit."""
         columns = tuple(
-            {**usage_columns(event), "kind": "lost" if event.is_lost else "dataset", "step": None}
+            {**usage_columns(event), "kind": usage_kind(event, "dataset"), "step": None}
             for event in self.used
             if not event.is_cached
         )

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.datasets.record import Message, Source, Step, ToolCall
+from toolloop.json_cut import text_cut
 from toolloop.messages import Message as LoopMessage
 from toolloop.messages import ToolResult, Turn, Usage, UserMessage
 
 CostOf = Callable[[Usage], float | None]
 MOST_OBSERVED = 4000
-"""Characters of an observation that a row keeps; the run's journal has all of it."""
+"""Characters of an observation that a row keeps, JSON cut between its values; the run's journal has all of it."""
 _MARK = re.compile(r"\s?\[c(\d+)\]")
 
 
@@ -47,7 +48,9 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
         if isinstance(message, UserMessage) and not message.notice:
             messages.append(Message("user", message.text))
         elif isinstance(message, ToolResult):
-            messages.append(Message("tool", message.content[:MOST_OBSERVED], (), message.call_id))
+            messages.append(
+                Message("tool", text_cut(message.content, MOST_OBSERVED), (), message.call_id)
+            )
         elif isinstance(message, Turn):
             text = message.text
             thought = (
@@ -64,7 +67,7 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
                         thought.strip() if place == 0 else "",
                         call.name,
                         call.arguments or {},
-                        "" if result is None else result.content[:MOST_OBSERVED],
+                        "" if result is None else text_cut(result.content, MOST_OBSERVED),
                         cost if place == 0 else None,
                         () if result is None else tuple(_found([result])),
                     )

@@ -94,6 +94,7 @@ class Work:
         crowd: the items it carries.
         passages: reads passages by their ids, in their order; those that are gone by now, or closed, are missing.
         reserve: holds money for a call.
+        advanced: told, in the transaction that keeps what items have come to, that the job got on.
     """
 
     job: GenerationJob
@@ -110,6 +111,7 @@ class Work:
     driver: str
     in_db: Callable[..., Awaitable[Any]]
     blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
+    advanced: Callable[[], None]
     halting: str = ""
     crowd: Crowd = field(init=False)
     committer: Committer = field(init=False)
@@ -126,6 +128,7 @@ class Work:
             driver=self.driver,
             in_db=self.in_db,
             crowd=self.crowd,
+            advanced=self.advanced,
         )
         self.passages = Gathered(self._passages_read, self.crowd)
         self.reserve = Gathered(self._reserved, self.crowd)

@@ -18,6 +18,11 @@ from tenancy.services import audit_record
 MAX_NAME, MAX_SLUG = 120, 60
 
 
+def slug_of(name: str) -> str:
+    """Return what a dataset of this name is called in the API."""
+    return (slugify(name) or "dataset")[:MAX_SLUG].strip("-")
+
+
 def dataset_create(
     *,
     tenant: Tenant,
@@ -37,7 +42,7 @@ def dataset_create(
     """
     actor.require("dataset.write")
     name = _name_checked(name)
-    slug = (slugify(slug or name) or "dataset")[:MAX_SLUG].strip("-")
+    slug = slug_of(slug or name)
     try:
         with transaction.atomic():
             dataset: Dataset = Dataset.objects.create(

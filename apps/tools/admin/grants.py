@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.html import format_html
@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from apps.tools.admin.base import HistoryAdmin
 from apps.tools.admin.catalog import ALL, TOOL_NAME
 from apps.tools.admin.matrix import matrix_page
+from apps.tools.grant_reach import grant_warnings
 from apps.tools.models import ToolGrant
 from apps.tools.services import grant_create, grant_delete, grants_change
 from apps.tools.services.grants import grant_terms
@@ -86,7 +87,7 @@ class ToolGrantAdmin(HistoryAdmin):
     owner_may = ALL
     by_name = False
     form = GrantForm
-    list_display = ("says", "effect_shown", "expires_at", "note")
+    list_display = ("says", "effect_shown", "expires_at", "note", "warning_shown")
     list_filter = (
         "effect", "target_kind", "subject_kind", "calls", ("collection", admin.RelatedOnlyFieldListFilter),
         ("expires_at", admin.EmptyFieldListFilter),
@@ -126,9 +127,25 @@ class ToolGrantAdmin(HistoryAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         listed = super().get_changelist_instance(request)
+        by_tenant: dict[int, list[ToolGrant]] = {}
         for row in listed.result_list:
+            by_tenant.setdefault(row.tenant_id, []).append(row)
+        warned: dict[int, str] = {}
+        for tenant_id, rows in by_tenant.items():
+            warned |= self._warnings(request, tenant_id, rows)
+        for row in listed.result_list:
+            row.warning = warned.get(row.pk, "")
             row.sentence = grant_sentence(row, self._subjects(request, row.tenant_id).names)
         return listed
+
+    @staticmethod
+    def _warnings(request: Any, tenant_id: int, rows: list[ToolGrant]) -> dict[int, str]:
+        with tenant_scope(tenant_id):
+            return grant_warnings(actor=admin_actor(request, tenant_id), grants=rows)
+
+    @admin.display(description="matches nothing")
+    def warning_shown(self, row: Any) -> str:
+        return str(row.warning)
 
     @admin.display(description="what it says")
     def says(self, row: Any) -> str:
@@ -160,13 +177,20 @@ class ToolGrantAdmin(HistoryAdmin):
         if stated["arguments"] is None:
             stated["arguments"] = []
         if row is None:
-            return grant_create(tenant=tenant, actor=actor, **stated)
+            made = grant_create(tenant=tenant, actor=actor, **stated)
+            self._warn(request, made)
+            return made
         if stated == grant_terms(row):
             return row  # type: ignore[no-any-return]
         done = grants_change(
             tenant=tenant, actor=actor, remove=[row.pk], add=[{**stated, "replaces": row.pk}]
         )
+        self._warn(request, done.added[0])
         return done.added[0]
+
+    def _warn(self, request: HttpRequest, row: ToolGrant) -> None:
+        for warning in self._warnings(request, row.tenant_id, [row]).values():
+            self.message_user(request, warning, messages.WARNING)
 
     def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
         grant_delete(tenant=tenant, actor=actor, pk=pk)

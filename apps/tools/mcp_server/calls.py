@@ -94,9 +94,7 @@ def _call(
         tenant=caller.tenant, actor=caller.actor, calls=[call], path=CallPath.MCP, stop=stop
     )
     result = done.results[0]
-    if (
-        result is not None and result.error_code == "unknown_tool"
-    ):  # a denied one is not told of either
+    if result is not None and result.error_code == "unknown_tool":
         raise MCPError(INVALID_PARAMS, result.content, {"code": "unknown_tool"})
     if result is not None:
         return _answered(result, done.run)

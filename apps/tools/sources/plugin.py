@@ -199,7 +199,8 @@ def _made(source: ToolSource, version: ToolVersion, tools: Mapping[str, Tool]) -
         )  # fmt: skip
     accepted = version_tool(source, version, tool.function)
     return replace(
-        tool, name=accepted.name, description=accepted.description, group=accepted.group, version=accepted.version
+        tool, name=accepted.name, description=accepted.description, group=accepted.group, version=accepted.version,
+        siblings={name: f"{source.name}_{name}" for name in tools},
     )  # fmt: skip
 
 

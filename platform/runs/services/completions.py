@@ -19,7 +19,7 @@ from runs.models import UsageRecord
 from runs.providers import TenantProvider, provider_for
 from runs.purse import BudgetPurse, InDb
 from runs.services.asking import loop_ask
-from runs.usage import LOST, usage_columns
+from runs.usage import usage_columns, usage_kind
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
@@ -199,7 +199,7 @@ class Question:
                 user_id=self.payer.user_id,
                 **{
                     **usage_columns(event),
-                    "kind": LOST if event.is_lost else self.purpose,
+                    "kind": usage_kind(event, self.purpose),
                     "step": None,
                 },
             )

@@ -23,7 +23,7 @@ from runs.models import ACTIVE, Run, RunStep, ToolCall, ToolCallStatus, UsageRec
 from runs.providers import loop_model, provider_for
 from runs.purse import BudgetPurse
 from runs.selectors import run_get
-from runs.usage import LOST, usage_columns
+from runs.usage import usage_columns, usage_kind
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -145,7 +145,7 @@ def _record(tenant: Tenant, actor: Actor, run: Run, used: Iterable[UsageEvent]) 
     UsageRecord.objects.bulk_create(
         UsageRecord(
             tenant=tenant, user_id=actor.user_id, run_id=run.pk,
-            **{**usage_columns(event), "kind": LOST if event.is_lost else PURPOSE, "step": None},
+            **{**usage_columns(event), "kind": usage_kind(event, PURPOSE), "step": None},
         )
         for event in used
         if not event.is_cached and event.usage.requests

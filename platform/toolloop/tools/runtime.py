@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from basics.storable import text_storable
 from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
+from toolloop.json_cut import json_cut
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.streams import Pieces, is_stream, stream_read
 from toolloop.tools.tool import (
@@ -67,6 +68,9 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
     """Find the tool and check the arguments; an error result in words the model can repair otherwise."""
     tool = toolset.get(call.name)
     if tool is None:
+        if why := toolset.withheld(call.name):
+            text = f"{call.name} was not run: it is not permitted here, because {why}."
+            return error_result(call, "denied", text, severity="fatal")
         return error_result(call, "unknown_tool", toolset.missing(call.name))
     if call.arguments is None:
         reason = call.problem or "they could not be read"
@@ -322,7 +326,9 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
 
 def output_cut(content: str, limit: int) -> str:
-    """Cut what the model sees to ``limit`` characters, and say so in the text."""
+    """Cut what the model sees to ``limit`` characters, and say so in the text; JSON stays JSON, and says so in itself."""
     if len(content) <= limit:
         return content
+    if (found := json_cut(content, limit)) is not None:
+        return found
     return f"{content[:limit]}\n[... cut: the first {limit} of {len(content)} characters are shown ...]"

@@ -102,6 +102,7 @@ class ToolContext:
         decision: what was decided about this very call, when it was parked before; see ``toolloop.deferred``.
         nested: runs the calls that this tool makes; use ``call``.
         on_piece: told of each piece that a tool which yields its result has yielded, as text; None where nobody listens.
+        siblings: the names by which this tool calls others that are offered under longer ones; see ``Tool``.
     """
 
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -112,6 +113,7 @@ class ToolContext:
     decision: Decision | None = None
     nested: NestedCaller | None = None
     on_piece: Callable[[str], None] | None = None
+    siblings: Mapping[str, str] = field(default_factory=dict)
 
     async def call(
         self,
@@ -124,7 +126,7 @@ class ToolContext:
         """Call another tool of the run, under the same checks, approvals, journal and limits as a call of the model.
 
         Args:
-            name: of the tool.
+            name: of the tool; one of the same plug-in also by the name that it has there.
             arguments: as a model would write them: JSON values.
             call_id: "" counts the calls of this tool: ``<own id>.1`` and so on. When the tool runs again, after it
                 waited or after a crash, a call is known by what it asks for, so that calls that are made at once
@@ -143,7 +145,7 @@ class ToolContext:
         """
         if self.nested is None:
             raise ConfigurationError("tools can call tools only inside a run")
-        return await self.nested(self, name, arguments, call_id, decision)
+        return await self.nested(self, self.siblings.get(name, name), arguments, call_id, decision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class Tool:
             application counts calls. Not asked in mock mode, nor again for a tool that parked itself and goes on.
         external: never run here; the run parks until the call is answered from outside.
         mock: called instead of ``function`` in mock mode, with the same arguments.
+        siblings: for a tool that is offered under a longer name than it was defined with: the names by which it calls
+            the tools that it was defined with -> those under which they are offered.
 
     Raises:
         ToolDefinitionError: for a name, description or schema no provider would take.
@@ -239,6 +243,7 @@ class Tool:
     admit: AdmitRule | None = None
     external: bool = False
     mock: Callable[..., Any] | None = None
+    siblings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

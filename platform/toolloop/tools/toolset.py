@@ -34,14 +34,21 @@ class Toolset:
 
     The order is the order in which providers see the tools; keep it stable, so that prompt caches hit.
 
+    Attributes:
+        withheld: tells of a name that is not in the set why it may not be called, "" where there is no such tool at all.
+            A model that was offered a tool before learns so that it was taken away, and not that it never was.
+
     Raises:
         ToolDefinitionError: when two tools have one name.
     """
 
-    __slots__ = ("_by_name", "_specs")
+    __slots__ = ("_by_name", "_specs", "withheld")
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[Tool] = (), *, withheld: Callable[[str], str] | None = None
+    ) -> None:
         self._by_name: dict[str, Tool] = {}
+        self.withheld: Callable[[str], str] = withheld or _nothing
         for tool in tools:
             if tool.name in self._by_name:
                 raise ToolDefinitionError(f"two tools are named {tool.name!r}: rename one")
@@ -76,7 +83,7 @@ class Toolset:
 
     def filtered(self, predicate: Callable[[Tool], bool]) -> Toolset:
         """Return a toolset of those tools for which ``predicate`` is true."""
-        return Toolset(tool for tool in self if predicate(tool))
+        return Toolset((tool for tool in self if predicate(tool)), withheld=self.withheld)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._by_name.values())
@@ -86,3 +93,7 @@ class Toolset:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+
+def _nothing(name: str) -> str:
+    return ""

@@ -22,8 +22,10 @@ from apps.collections.services import collection_create, document_upload
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Assistant, AssistantVersion
 from apps.conversations.services import assistant_create, version_publish
+from apps.tools.services import grant_create, grant_delete
 from jobs.models import ACTIVE, Job
-from runs.models import Run, RunStatus, ToolCall
+from runs.models import PendingDecision, Run, RunStatus, ToolCall
+from runs.services import call_decide
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.conversations.openai.site import (
@@ -36,6 +38,7 @@ from tests.conversations.openai.site import (
     JSON,
     MODELS,
     PLAIN,
+    QUESTION,
     SCRIPTED,
     SLOW,
     WEATHER,
@@ -44,6 +47,7 @@ from tests.conversations.openai.site import (
     two_cities,
 )
 from tests.servers import wait_for
+from toolloop.deferred import Decision
 
 pytestmark = pytest.mark.servers
 
@@ -69,6 +73,42 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     client_that_waits_no_longer_stops_the_run(site)
     client_that_never_waited_spends_nothing(site)
     stranger_learns_nothing(site)
+    approval_that_waits_is_a_text(site)
+
+
+def approval_that_waits_is_a_text(site: Site) -> None:
+    """To a client that knows nothing of approvals: what waits, where to decide, and where the answer will be."""
+    who: dict[str, Any] = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
+    with tenant_scope(site.cast.tenant.pk):
+        rule = grant_create(**who, effect="ask", target_kind="tool", target="search_documents")
+    own: Any = {"model": "assistant/workspace", "messages": ASK}
+    whole = site.client.chat.completions.create(**own)
+    text = whole.choices[0].message.content or ""
+    assert "search_documents needs your approval" in text
+    assert f"{site.url}/t/{site.cast.tenant.slug}/tools/approvals/" in text
+    streamed = site.client.chat.completions.create(**own, stream=True)
+    said = "".join(c.choices[0].delta.content or "" for c in streamed if c.choices)
+    assert said.split("api/v1/runs/")[0] == text.split("api/v1/runs/")[0]
+    kept = site.client.responses.create(model="assistant/workspace", input=QUESTION)
+    assert "search_documents needs your approval" in kept.output_text
+    stream = site.client.responses.create(model="assistant/workspace", input=QUESTION, stream=True)
+    deltas = [e.delta for e in stream if e.type == "response.output_text.delta"]
+    assert "search_documents needs your approval" in "".join(deltas)
+    rest = httpx2.Client(headers={"Authorization": f"Bearer {site.key}"})
+    where = text.split("read it at ")[1].removesuffix(".]")
+    with tenant_scope(site.cast.tenant.pk):
+        extension: Any = kept.model_extra
+        for run_id in (int(where.rpartition("/")[2]), extension["groundwork"]["run"]):
+            waiting = PendingDecision.objects.get(run_id=run_id)
+            call_decide(
+                **who, run=waiting.run, decision_id=waiting.pk, decision=Decision("approve")
+            )
+            wait_for(lambda pk=run_id: Run.objects.get(pk=pk).status == RunStatus.COMPLETED, 60, "the answer")  # type: ignore[misc]  # fmt: skip
+        grant_delete(**who, pk=rule.pk)
+    assert rest.get(where).json()["status"] == "completed"
+    after = site.client.responses.retrieve(kept.id)
+    assert after.status == "completed"
+    assert "approval" not in after.output_text
 
 
 def models_are_listed(site: Site) -> None:

@@ -17,9 +17,11 @@ from apps.datasets import selectors
 from apps.datasets.columns import record_of
 from apps.datasets.formats import Card, format_get
 from apps.datasets.generation.claiming import job_spend
+from apps.datasets.generation.settings import settings_checked
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob, GenerationState
 from apps.datasets.record import Record
 from apps.datasets.services import dataset_create
+from apps.datasets.services.datasets import slug_of
 from apps.datasets.services.generation import (
     DRIVE,
     generation_pause,
@@ -44,7 +46,8 @@ class Command(BaseCommand):
     help = (
         "Generate a dataset from collections; the same rows as the portal and the API make with the same settings. Works "
         "with the running worker, or does the work itself when none is alive. Exit code 0: done, or paused after the probe "
-        "that was asked for; 1: anything else. What is paused goes on with --resume."
+        "that was asked for; 1: anything else. What is paused goes on with --resume. Run again with the same settings, it "
+        "carries on what was interrupted and writes the rows of what is complete; it generates nothing a second time."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -131,10 +134,20 @@ class Command(BaseCommand):
         for name in ("types", "difficulty"):
             if options[name]:
                 settings[name] = _shares(options[name])
+        dataset = _dataset(tenant, actor, options)
+        if not options["dataset"] and (
+            before := _before(tenant, actor, dataset, options, settings)
+        ):
+            if before.state == GenerationState.COMPLETED:
+                self.stderr.write(
+                    f"Job {before.pk} has made these rows before, so they are written again and none is generated. For more "
+                    f"rows, add them with --dataset {dataset.slug}, or give a new dataset its name with --name."
+                )
+            return before
         return generation_start(
             tenant=tenant,
             actor=actor,
-            dataset=_dataset(tenant, actor, options),
+            dataset=dataset,
             model=options["model"],
             options=settings,
             budget_usd=budget,
@@ -223,7 +236,47 @@ def _dataset(tenant: Tenant, actor: Actor, options: dict[str, Any]) -> Dataset:
                 f"There is no dataset “{options['dataset']}” in {tenant.slug}."
             ) from error
     name = options["name"] or f"{options['collection'][0]} questions"
-    return dataset_create(tenant=tenant, actor=actor, name=name)
+    try:
+        return selectors.dataset_get(actor=actor, slug=slug_of(name))
+    except Missing:
+        return dataset_create(tenant=tenant, actor=actor, name=name)
+
+
+def _before(
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    options: dict[str, Any],
+    settings: dict[str, Any],
+) -> GenerationJob | None:
+    """Return the job that the same command has begun before, None where the dataset has nothing in it yet.
+
+    Raises:
+        CommandError: the dataset was made otherwise, or its job waits for somebody; which choices there are.
+    """
+    job = selectors.job_list(actor=actor, dataset=dataset).first()
+    if job is None and not selectors.row_list(actor=actor, dataset=dataset).exists():
+        return None
+    add = f"add rows to it with --dataset {dataset.slug}, or make another one with --name"
+    if job is None or not _is_same(job, options["model"], settings):
+        raise CommandError(
+            f"There is a dataset “{dataset.slug}” already, made with other settings: {add}."
+        )
+    if job.state in (*JOB_ACTIVE, GenerationState.COMPLETED):
+        return job
+    again = f"manage.py dataset_generate --tenant {tenant.slug} --resume {job.pk} --out {options['out']}"
+    more = (
+        f"Go on: {again}\nOr {add}." if job.state != GenerationState.STOPPED else f"You can {add}."
+    )
+    raise CommandError(
+        f"Job {job.pk} of the dataset “{dataset.slug}” is {job.get_state_display().lower()}: {job.reason}\n{more}"
+    )
+
+
+def _is_same(job: GenerationJob, model: str, settings: dict[str, Any]) -> bool:
+    """Tell whether a job was begun with these settings; what the model made of them does not count."""
+    asked = settings_checked(settings).to_json()
+    return job.model == model and {**job.options, "rounds": None} == {**asked, "rounds": None}
 
 
 def _shares(text: str) -> dict[str, float]:

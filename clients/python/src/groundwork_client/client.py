@@ -1150,14 +1150,14 @@ class Groundwork(Transport):
         """Switch to the new vectors, undo that, drop the old ones, cancel, or retry after a failure."""
         return cast("models.SpaceSwap", self._call("POST", f"/api/v1/swaps/{id}", body=body, idempotency_key=idempotency_key))
 
-    def tool_calls_list(self, *, cursor: str | None = None, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> models.PaginatedLoggedCallList:
+    def tool_calls_list(self, *, cursor: str | None = None, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> models.PaginatedLoggedCallList:
         """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`. cursor: The
         pagination cursor value. page_size: Number of results to return per page. path: How the call came. run: Id
         of the run. since: The first day. text: Occurs in name, arguments, reason, error or result. tool: The tool's
         whole name. until: The last day. who: Id of the person whose run it was."""
         return cast("models.PaginatedLoggedCallList", self._call("GET", "/api/v1/tool-calls", query={"cursor": cursor, "decision": decision, "page_size": page_size, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who}))
 
-    def tool_calls_list_all(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> Iterator[models.LoggedCall]:
+    def tool_calls_list_all(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> Iterator[models.LoggedCall]:
         """Go through all rows of ``tool_calls_list``, page by page."""
         return self._every(lambda cursor: self.tool_calls_list(decision=decision, page_size=page_size, path=path, run=run, since=since, status=status, text=text, tool=tool, until=until, who=who, cursor=cursor))
 
@@ -1169,7 +1169,7 @@ class Groundwork(Transport):
         """Hold a recorded call against today's tool and rules; it is not run."""
         return cast("models.Replay", self._call("POST", f"/api/v1/tool-calls/{id}/replay", idempotency_key=idempotency_key))
 
-    def tool_calls_export(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, form: Literal['csv', 'jsonl'] | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> bytes:
+    def tool_calls_export(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, form: Literal['csv', 'jsonl'] | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> bytes:
         """Download the calls that the filters leave, as CSV or as JSON lines. form: `csv` if not given. path: How
         the call came. run: Id of the run. since: The first day. text: Occurs in name, arguments, reason, error or
         result. tool: The tool's whole name. until: The last day. who: Id of the person whose run it was."""

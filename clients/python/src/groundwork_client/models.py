@@ -3830,7 +3830,7 @@ class ToolCallInputRequest(TypedDict):
     type: NotRequired[TypeEnum]
     function: ToolFunctionCallRequest
 
-ToolCallStatus: TypeAlias = "Literal['running', 'waiting', 'succeeded', 'failed', 'denied', 'unknown']"
+ToolCallStatus: TypeAlias = "Literal['running', 'waiting', 'succeeded', 'failed', 'denied', 'unknown', 'stopped']"
 
 
 @final
@@ -3958,6 +3958,8 @@ class ToolGrant(TypedDict):
     expires_at: str | None
     note: str
     created_at: str
+    warning: str
+    """Says that the grant matches no tool of the workspace now; empty where it matches one."""
 
 
 @final

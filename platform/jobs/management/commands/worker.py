@@ -20,10 +20,11 @@ from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
 from jobs.models import Worker
 from jobs.queue import SharedFlag, install
-from jobs.sweeper import sweep
+from jobs.sweeper import sweep, sweep_orphaned
 
 log = structlog.get_logger(__name__)
 SWEEP_S = 2.0
+ORPHANS_S = 0.5  # how soon a dead worker's jobs are taken back
 STOP_S = 20.0
 
 
@@ -76,14 +77,18 @@ class Command(BaseCommand):
             Worker.objects.filter(name=worker_name()).delete()
 
     def _supervise(self, cluster: Any, stop: threading.Event, processes: int) -> None:
-        name, swept = worker_name(), 0.0
+        name, swept, looked = worker_name(), 0.0, 0.0
         while not stop.wait(0.25):
             if not cluster.sentinel.is_alive():
                 raise CommandError("The queue's sentinel process died; start the worker again.")
-            if time.monotonic() - swept < SWEEP_S:
+            if time.monotonic() - looked < ORPHANS_S:
                 continue
-            swept = time.monotonic()
+            looked = time.monotonic()
             try:
+                if looked - swept < SWEEP_S:
+                    sweep_orphaned()
+                    continue
+                swept = looked
                 Worker.objects.update_or_create(
                     name=name, defaults={"seen_at": timezone.now(), "processes": processes}
                 )
