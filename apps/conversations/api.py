@@ -36,6 +36,7 @@ from basics.errors import Missing
 from runs import services as run_services
 from runs.approvals import approval_get
 from runs.selectors import decision_pages, run_get
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, event_frames, position_of
 from toolloop.deferred import Decision
 from toolloop.providers.registry import ModelInfo
@@ -290,7 +291,10 @@ class RunEventsView(StreamingAPIView):
         run = run_get(actor=self.actor, pk=pk)
         after = position_of(request.headers, request.query_params)
         response = StreamingHttpResponse(
-            event_frames(self.tenant.pk, run.pk, after), content_type=EVENT_STREAM
+            while_allowed(
+                event_frames(self.tenant.pk, run.pk, after), actor=self.actor, right="run.read"
+            ),
+            content_type=EVENT_STREAM,
         )
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"

@@ -7,7 +7,7 @@ it again without harm; it is written together with what follows, within ``record
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -93,6 +93,8 @@ class RunJournal:
         toolset: the run's tools; says which version is called, and which arguments are secret.
         path: how the run's calls came here; those that tools make are known by their ids.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
+        require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
+            person or key may not go on. Before the first turn the caller has asked itself.
     """
 
     def __init__(
@@ -103,18 +105,23 @@ class RunJournal:
         toolset: Toolset,
         path: str = CallPath.JOB,
         paused: bool = False,
+        require: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
         self._verdicts: dict[tuple[int, str], Verdict] = {}
         self._toolset, self._path = toolset, path
         self._paused = paused
+        self._require, self._has_begun = require, False
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
+        if self._has_begun and self._require is not None:
+            await self._require()
+        self._has_begun = True
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 
@@ -155,6 +162,8 @@ class RunJournal:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
         if tool is None:
             return None
+        if tool.admit is None and self._require is not None:
+            await self._require()
         row = self._rows.get(call_key(step, call.id))
         if row is not None and row.status not in UNENDED:
             return result_stored(call, row)

@@ -13,10 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.api import StreamingAPIView
-from apps.conversations.openai.follow import Followed, Outcome, answer_wait, chunks_follow
+from apps.conversations.openai.follow import (
+    CHUNKS_LOST,
+    Followed,
+    Outcome,
+    answer_wait,
+    chunks_follow,
+)
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from budgets.ledger import BudgetExceeded
+from runs.actors import actor_again
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM
 from web.departures import has_left
 from web.errors import error_body
@@ -28,16 +36,19 @@ _STATUSES = {"server_error": 503, "rate_limit_error": 429}
 class OpenAIView(StreamingAPIView):
     """Base of the compatible views: the same keys, rights and limits as everywhere, and errors that OpenAI's clients read."""
 
-    def stream(self, frames: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
-        """Return server-sent events that nothing on the way holds back."""
-        response = StreamingHttpResponse(frames, content_type=EVENT_STREAM)
+    def stream(self, frames: AsyncGenerator[bytes, None], last: bytes) -> StreamingHttpResponse:
+        """Return server-sent events that nothing on the way holds back, as long as the caller may read them; then ``last``."""
+        lasting = while_allowed(frames, actor=self.actor, right="conversation.write", last=last)
+        response = StreamingHttpResponse(lasting, content_type=EVENT_STREAM)
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
 
     def waited(self, followed: Followed) -> Outcome:
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
-        return async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
+        found = async_to_sync(answer_wait)(followed, partial(has_left, self.request._request))
+        actor_again(self.actor).require("conversation.write")  # it may have waited for minutes
+        return found
 
     def failed(self, code: str, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed: by our name of it, and as OpenAI's clients read it."""
@@ -107,7 +118,7 @@ class ChatCompletionsView(OpenAIView):
         )  # fmt: skip
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
-            return self.stream(chunks_follow(followed, with_usage=with_usage))
+            return self.stream(chunks_follow(followed, with_usage=with_usage), CHUNKS_LOST)
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)

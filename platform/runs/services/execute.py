@@ -17,6 +17,7 @@ from django.utils import timezone
 from basics.storable import json_storable, text_storable
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
+from runs.actors import actor_now
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
 from runs.parking import decisions_of, pending_store
@@ -104,6 +105,7 @@ async def run_execute(
         How it ended; None when there was nothing to do: it had ended before, or waits for a decision.
 
     Raises:
+        Denied: ``actor_gone``, the run's person or key has lost its access; rights are read before each call.
         LeaseLost: another worker has the job; nothing more was written.
         Exception: the database's, or a bug's. The job's own rules decide about another attempt.
     """
@@ -117,7 +119,8 @@ async def run_execute(
             stop.set()
         recorder = Recorder(ctx, run.pk, start.transcript, stop)
         recorder.open()
-        watch = asyncio.create_task(stop_watch(ctx, run.pk, stop), name=f"stop-watch-{run.pk}")
+        gone = asyncio.Event()
+        watch = asyncio.create_task(stop_watch(ctx, run, stop, gone), name=f"stop-watch-{run.pk}")
         try:
             if start.is_resumed:
                 # Voids half a turn, and makes any late write of the worker before us miss.
@@ -130,6 +133,7 @@ async def run_execute(
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
+                require=lambda: ctx.in_db(actor_now, run),
             )
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
@@ -167,6 +171,8 @@ async def run_execute(
                 raise recorder.error
             if ctx.lost.is_set():
                 raise LeaseLost(f"run {run.pk}: job {ctx.job_id} was taken over")
+            if gone.is_set():
+                await ctx.in_db(actor_now, run)  # raises with the reason, which ends the run
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
             else:
