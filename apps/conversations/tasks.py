@@ -27,6 +27,7 @@ from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.conversations.services.attachments import unreadable
+from apps.conversations.shown import conversation_withheld
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from basics.errors import Invalid
@@ -38,6 +39,7 @@ from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
+from runs.withheld import NOTHING, Withheld
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
@@ -146,7 +148,13 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(turn, question, branch[:-1], given.media),
+        history=history_of(
+            turn,
+            question,
+            branch[:-1],
+            given.media,
+            withheld=conversation_withheld(actor, turn.conversation_id),
+        ),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
@@ -193,13 +201,19 @@ def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
 
 
 def history_of(
-    turn: Turn, question: str, before: Sequence[int], media: Mapping[int, tuple[Media, ...]]
+    turn: Turn,
+    question: str,
+    before: Sequence[int],
+    media: Mapping[int, tuple[Media, ...]],
+    *,
+    withheld: Withheld = NOTHING,
 ) -> list[LoopMessage]:
     """Return a branch up to and with a turn's question: answers as they were written, markers included.
 
     Args:
         before: ids of the turns that it follows, the oldest first.
         media: what the model is shown beside questions, by turn.
+        withheld: what the person who asks may not see any more; the model is not told it again.
     """
     asked = UserMessage(question, parts=media.get(turn.pk, ()))
     if not before:
@@ -216,7 +230,7 @@ def history_of(
             provider, bare = parse_model(model)
             history += [
                 UserMessage(text, parts=media.get(turn_id, ())),
-                LoopTurn(provider=provider, model=bare, text=answer),
+                LoopTurn(provider=provider, model=bare, text=withheld.text(answer)),
             ]
     return [*history, asked]
 

@@ -94,7 +94,7 @@ class RunJournal:
         path: how the run's calls came here; those that tools make are known by their ids.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
         require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
-            person or key may not go on. Before the first turn the caller has asked itself.
+            person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
     """
 
     def __init__(
@@ -106,13 +106,14 @@ class RunJournal:
         path: str = CallPath.JOB,
         paused: bool = False,
         require: Callable[[], Awaitable[object]] | None = None,
+        has_begun: bool = False,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
         self._verdicts: dict[tuple[int, str], Verdict] = {}
         self._toolset, self._path = toolset, path
         self._paused = paused
-        self._require, self._has_begun = require, False
+        self._require, self._has_begun = require, has_begun
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}

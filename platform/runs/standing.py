@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Literal
 
 import psycopg
@@ -91,7 +92,12 @@ async def standing_now(actor: Actor, right: str) -> Literal["same", "changed", "
 
 
 async def while_allowed(
-    frames: AsyncGenerator[bytes, None], *, actor: Actor, right: str, last: bytes | None = None
+    frames: AsyncGenerator[bytes, None],
+    *,
+    actor: Actor,
+    right: str,
+    last: bytes | None = None,
+    also: Callable[[], Awaitable[bool]] | None = None,
 ) -> AsyncGenerator[bytes, None]:
     """Yield a stream's frames for as long as the actor may read them; then say so, and close the stream.
 
@@ -99,6 +105,7 @@ async def while_allowed(
         right: what whoever opened the stream had to have.
         last: tells the client in its own form that nothing more comes. None for a browser's stream, which is told in ours,
             and which is also cut when the caller has other rights than before: it opens again by itself, with those.
+        also: asked every ``LOOK_S`` seconds whether what is streamed may still be read.
     """
     looks = _looks.setdefault(asyncio.get_running_loop(), {})
     look = looks.get((actor, right))
@@ -110,14 +117,27 @@ async def while_allowed(
     ending = look.changed if last is None else look.lost
     ended = asyncio.create_task(ending.wait())
     coming: asyncio.Task[bytes | None] | None = None
+    looked = time.monotonic()
     try:
         while True:
-            coming = asyncio.create_task(_next(frames), context=inside)
-            await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if coming is None or coming.done():
+                coming = asyncio.create_task(_next(frames), context=inside)
+            await asyncio.wait(
+                {coming, ended},
+                timeout=None if also is None else LOOK_S,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
             if ending.is_set():
                 if look.lost.is_set():
                     yield SIGNED_OUT if last is None else last
                 return
+            if also is not None and time.monotonic() - looked >= LOOK_S:
+                if not await also():
+                    yield SIGNED_OUT if last is None else last
+                    return
+                looked = time.monotonic()
+            if not coming.done():
+                continue
             found = coming.result()
             if found is None:
                 return

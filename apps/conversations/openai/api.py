@@ -22,6 +22,7 @@ from apps.conversations.openai.follow import (
 )
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
+from apps.conversations.shown import is_readable
 from budgets.ledger import BudgetExceeded
 from runs.actors import actor_again
 from runs.standing import while_allowed
@@ -36,9 +37,17 @@ _STATUSES = {"server_error": 503, "rate_limit_error": 429}
 class OpenAIView(StreamingAPIView):
     """Base of the compatible views: the same keys, rights and limits as everywhere, and errors that OpenAI's clients read."""
 
-    def stream(self, frames: AsyncGenerator[bytes, None], last: bytes) -> StreamingHttpResponse:
+    def stream(
+        self, frames: AsyncGenerator[bytes, None], followed: Followed, last: bytes
+    ) -> StreamingHttpResponse:
         """Return server-sent events that nothing on the way holds back, as long as the caller may read them; then ``last``."""
-        lasting = while_allowed(frames, actor=self.actor, right="conversation.write", last=last)
+        lasting = while_allowed(
+            frames,
+            actor=self.actor,
+            right="conversation.write",
+            last=last,
+            also=partial(is_readable, self.actor, followed.run),
+        )
         response = StreamingHttpResponse(lasting, content_type=EVENT_STREAM)
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
@@ -118,7 +127,9 @@ class ChatCompletionsView(OpenAIView):
         )  # fmt: skip
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
-            return self.stream(chunks_follow(followed, with_usage=with_usage), CHUNKS_LOST)
+            return self.stream(
+                chunks_follow(followed, with_usage=with_usage), followed, CHUNKS_LOST
+            )
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)

@@ -21,11 +21,13 @@ from apps.conversations.openai.wire import (
     chunks_last,
     problem_json,
 )
+from apps.conversations.shown import run_withheld
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
 from runs.usage import usage_recorded
+from runs.withheld import transcript_withheld
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -186,13 +188,15 @@ def outcome_read(followed: Followed) -> Outcome:
         turns = (
             RunStep.objects.filter(run=run).order_by("-index").values_list("turn__stop", flat=True)
         )
+        found = run_withheld(followed.actor, run)
+        whole, told = (transcript_withheld(said, found) for said in (whole, told))
         answer = answer_of(
             run,
             model=followed.model,
             text=whole.last_text if is_formed else whole.text,
             told="" if is_formed else told.text,
-            passages=passages_of(payload_list(run)),
-            pending=[(pk, name, arguments or {}) for pk, name, arguments in calls],
+            passages=passages_of(found.value(payload_list(run))),
+            pending=[(pk, name, found.value(arguments or {})) for pk, name, arguments in calls],
             approvals=list(approvals.order_by("pk").values_list("name", flat=True)),
             usage=usage,
             stop=turns.first() or "end",

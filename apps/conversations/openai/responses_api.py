@@ -67,7 +67,7 @@ class ResponsesView(OpenAIView):
         repeated = (asked.response or {})["asked"]
         writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
         if values["stream"]:
-            return self.stream(_frames(followed, writer), _LOST)
+            return self.stream(_frames(followed, writer), followed, _LOST)
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)

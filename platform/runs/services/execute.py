@@ -31,6 +31,7 @@ from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
+from runs.withheld import run_require
 from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta
 from toolloop.limits import Limits
@@ -105,7 +106,8 @@ async def run_execute(
         How it ended; None when there was nothing to do: it had ended before, or waits for a decision.
 
     Raises:
-        Denied: ``actor_gone``, the run's person or key has lost its access; rights are read before each call.
+        Denied: ``actor_gone``, the run's person or key has lost its access, or ``source_lost``, they may not read any more
+            what the run has read; looked at before each call.
         LeaseLost: another worker has the job; nothing more was written.
         Exception: the database's, or a bug's. The job's own rules decide about another attempt.
     """
@@ -133,7 +135,8 @@ async def run_execute(
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
-                require=lambda: ctx.in_db(actor_now, run),
+                require=lambda: ctx.in_db(run_require, run),
+                has_begun=start.is_resumed,
             )
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
