@@ -212,15 +212,16 @@ async def test_streams_end_when_their_reader_loses_access(
         cast
     )  # nobody works on it, so nothing but the loss ends a stream
     key = await sync_to_async(key_of)(cast)
-    client, rest = AsyncClient(), AsyncClient(headers={"Authorization": f"Bearer {key}"})
+    client, rest = AsyncClient(), AsyncClient()
     await sync_to_async(client.force_login)(cast.user("member"), backend=BACKEND)
     asked = {"model": "extractive", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+    with_key: Any = {"headers": {"Authorization": f"Bearer {key}"}}
     opened = [
-        await rest.get(f"/api/v1/runs/{turn.run_id}/events"),
-        await rest.post("/api/v1/chat/completions", asked, content_type="application/json"),
+        await rest.get(f"/api/v1/runs/{turn.run_id}/events", **with_key),
+        await rest.post("/api/v1/chat/completions", asked, content_type="application/json", **with_key),
         await rest.post(
             "/api/v1/responses", {"model": "extractive", "stream": True, "input": "Hi"},
-            content_type="application/json",
+            content_type="application/json", **with_key,
         ),
     ]  # fmt: skip
     if lose not in (revoke, narrow):
