@@ -15,7 +15,7 @@ from apps.conversations.models import Citation, Message, Turn
 from apps.conversations.openai.segments import response_id_read
 from runs.models import Run
 from runs.stream import EventRow
-from runs.withheld import HIDDEN, Withheld, events_withheld, withheld_of
+from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, tainted, withheld_of
 from tenancy.actors import Actor
 from tenancy.scope import tenant_scope
 
@@ -32,7 +32,11 @@ class ShownTurns(QuerySet[Turn]):
         is_fresh = self._result_cache is None
         super()._fetch_all()
         if is_fresh and self.reader is not None and self._result_cache:
-            found = conversation_withheld(self.reader, self.conversation_pk)
+            rows: list[Any] = self._result_cache
+            is_tainted = any(getattr(turn, "is_tainted", True) for turn in rows)
+            found = NOTHING
+            if is_tainted:
+                found = conversation_withheld(self.reader, self.conversation_pk)
             for turn in self._result_cache:
                 turn_withhold(turn, found)
 
@@ -46,9 +50,17 @@ def turns_for(reader: Actor, conversation_pk: int) -> ShownTurns:
     """Return the turns of a conversation that the reader may see, as they may see them."""
     rows = ShownTurns(Turn)
     rows.reader, rows.conversation_pk = reader, conversation_pk
-    return rows.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk).filter(
-        pk__in=Turn.objects.visible_to(reader).filter(conversation_id=conversation_pk).values("pk")
-    )
+    mine = Turn.objects.visible_to(reader).filter(conversation_id=conversation_pk)
+    # Whether anything is withheld at all is asked along with the turns: it hardly ever is.
+    return rows.filter(
+        tenant_id=reader.tenant_id, conversation_id=conversation_pk, pk__in=mine.values("pk")
+    ).annotate(is_tainted=conversation_tainted(reader, conversation_pk))
+
+
+def conversation_tainted(reader: Actor, conversation_pk: int) -> Any:
+    """Return the condition that ``conversation_withheld`` finds something."""
+    turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
+    return tainted(reader, turns.values("run_id"))
 
 
 def conversation_withheld(reader: Actor, conversation_pk: int) -> Withheld:
@@ -122,8 +134,11 @@ def turn_withhold(turn: Turn, found: Withheld) -> None:
     hidden = {row.number for row in citations if is_hidden(row, found)}
     for row in citations:
         if row.number in hidden:
-            row.document_name, row.collection_name, row.quote = HIDDEN, "", ""
-            row.page, row.char_start, row.char_end = None, 0, 0
+            row.quote, row.char_start, row.char_end = "", 0, 0
+            if (
+                row.document_id is not None
+            ):  # what is gone may be named, what is kept from somebody may not
+                row.document_name, row.collection_name, row.page = HIDDEN, "", None
     for message in turn.messages.all():
         if message.author == Message.Author.ASSISTANT:
             text = found.text(message.text, hidden)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Value
 
 from apps.conversations import selectors, tools
-from apps.conversations.after_answer import conversation_title, queue_next
+from apps.conversations.after_answer import conversation_title, queue_next, titles_withhold
 from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.attachments import (
@@ -27,7 +28,7 @@ from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.conversations.services.attachments import unreadable
-from apps.conversations.shown import conversation_withheld
+from apps.conversations.shown import conversation_tainted, conversation_withheld
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from basics.errors import Invalid
@@ -39,7 +40,8 @@ from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
-from runs.withheld import NOTHING, Withheld
+from runs.withheld import Withheld
+from tenancy.actors import Actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
@@ -50,7 +52,14 @@ from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
 
-__all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
+__all__ = [
+    "completion_work",
+    "conversation_title",
+    "history_of",
+    "queue_next",
+    "titles_withhold",
+    "turn_run",
+]
 
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
@@ -153,7 +162,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
             question,
             branch[:-1],
             given.media,
-            withheld=conversation_withheld(actor, turn.conversation_id),
+            reader=actor,
         ),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
@@ -206,14 +215,14 @@ def history_of(
     before: Sequence[int],
     media: Mapping[int, tuple[Media, ...]],
     *,
-    withheld: Withheld = NOTHING,
+    reader: Actor | None = None,
 ) -> list[LoopMessage]:
     """Return a branch up to and with a turn's question: answers as they were written, markers included.
 
     Args:
         before: ids of the turns that it follows, the oldest first.
         media: what the model is shown beside questions, by turn.
-        withheld: what the person who asks may not see any more; the model is not told it again.
+        reader: who asks; the model is not told again what they may not see any more. None for all that was said.
     """
     asked = UserMessage(question, parts=media.get(turn.pk, ()))
     if not before:
@@ -221,16 +230,25 @@ def history_of(
     said = Message.objects.filter(
         tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER
     )
+    if reader is not None:
+        said = said.annotate(is_tainted=conversation_tainted(reader, turn.conversation_id))
+    else:
+        said = said.annotate(is_tainted=Value(value=False))
     rows = said.order_by("turn__index").values_list(
-        "text", "turn__run__model", "turn__run__answer", "turn_id"
+        "text", "turn__run__model", "turn__run__answer", "turn_id", "is_tainted"
     )
+    withheld: Withheld | None = None
     history: list[LoopMessage] = []
-    for text, model, answer, turn_id in rows:
+    for text, model, answer, turn_id, is_tainted in rows:
+        if reader is not None and is_tainted and withheld is None:
+            withheld = conversation_withheld(reader, turn.conversation_id)
+        if withheld is not None:
+            answer = withheld.text(answer)
         if answer.strip():
             provider, bare = parse_model(model)
             history += [
                 UserMessage(text, parts=media.get(turn_id, ())),
-                LoopTurn(provider=provider, model=bare, text=withheld.text(answer)),
+                LoopTurn(provider=provider, model=bare, text=answer),
             ]
     return [*history, asked]
 

@@ -183,7 +183,7 @@ class Guard:
             try:
                 self._rights = self._again()
             except Denied as error:
-                raise CallRefused(DENIED, f"{tool.name} was not run: {error.message}", data={}) from error  # fmt: skip
+                raise CallRefused(error.code, f"{tool.name} was not run: {error.message}", data={}) from error  # fmt: skip
             found = self.decision(tool, bundle, arguments)
             if found.effect == "deny":
                 raise CallRefused(DENIED, f"{tool.name} was not run: {found.why}.", data={})

@@ -172,9 +172,9 @@ def call_get(*, actor: Actor, pk: int) -> ToolCall:
     found: ToolCall | None = calls_visible(actor).select_related("run").filter(pk=pk).first()
     if found is None:
         raise Missing("tool call")
+    calls_withhold(actor, [found])
     if found.run.request.get(PRIVATE) and found.user_id != actor.user_id:
         found.content, found.payload = WITHHELD, None
-    calls_withhold(actor, [found])
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from basics.errors import Denied
 from basics.storable import json_storable, text_storable
 from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
@@ -120,8 +121,8 @@ class RunJournal:
 
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
-        if self._has_begun and self._require is not None:
-            await self._require()
+        if self._has_begun:
+            await self._may_go_on()
         self._has_begun = True
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
@@ -163,8 +164,8 @@ class RunJournal:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
         if tool is None:
             return None
-        if tool.admit is None and self._require is not None:
-            await self._require()
+        if tool.admit is None:
+            await self._may_go_on()
         row = self._rows.get(call_key(step, call.id))
         if row is not None and row.status not in UNENDED:
             return result_stored(call, row)
@@ -238,6 +239,15 @@ class RunJournal:
         self._keep(row)
         if had_started:
             await self._recorder.flush()
+
+    async def _may_go_on(self) -> None:
+        if self._require is None:
+            return
+        try:
+            await self._require()
+        except Denied:
+            await self._recorder.flush()  # what became of the calls before is kept
+            raise
 
     def _keep(self, row: Row) -> None:
         self._rows[row.step, row.call_id] = row

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Exists, QuerySet
+from django.db.models import Exists, QuerySet, Value
 
 from basics.errors import Denied
 from runs.actors import actor_now
@@ -273,6 +273,16 @@ def withheld_of(
             if isinstance(message, dict) and message.get("role") == "user":
                 known.update(words_of(str(message.get("text", ""))))
     return Withheld(documents, frozenset(chunk for _, chunk, _ in lost), frozenset(hidden - known))
+
+
+def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value:
+    """Return the condition that an actor may not see all that some runs have read, to be asked along with other rows."""
+    if actor.kind == "system" or not _judges:
+        return Value(value=False)
+    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=runs)
+    if actor.can("collection.read"):
+        rows = rows.exclude(_judges[0](actor))
+    return Exists(rows)
 
 
 def runs_tainted(actor: Actor, runs: Iterable[int]) -> list[int]:

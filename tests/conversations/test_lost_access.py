@@ -15,8 +15,10 @@ from apps.collections.models import Document
 from apps.collections.services.access import document_access_set
 from apps.conversations import tasks
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.services import share_create
-from runs.models import PendingDecision, Run, RunStatus, ToolCall
+from apps.conversations.services import share_create, titles_withhold
+from apps.datasets.models import Dataset, DatasetRow
+from apps.datasets.selectors import row_list
+from runs.models import ChunkRead, PendingDecision, Run, RunStatus, ToolCall
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Tenant, User
@@ -127,6 +129,7 @@ async def test_words_of_a_lost_document_are_on_no_face(
 ) -> None:
     def look() -> None:
         with tenant_scope(cast.tenant.pk):
+            Conversation.objects.filter(pk=told.conversation_id).update(title=f"On the {CANARY}")
             shared = share_create(
                 tenant=cast.tenant, actor=cast.actor("member"),
                 conversation=Conversation.objects.get(pk=told.conversation_id),
@@ -139,6 +142,9 @@ async def test_words_of_a_lost_document_are_on_no_face(
         assert len(saying) > 12, sorted(before.keys() - saying)
         assert CANARY in signed_in(cast, "viewer").get(link).content.decode()
         lose(cast, libraries[0])
+        with tenant_scope(cast.tenant.pk):
+            lost = libraries[0].document.pk
+            titles_withhold(tenant=cast.tenant, actor=cast.actor("owner"), document=lost)
         after = faces(cast, told)
         assert not {path for path, text in after.items() if CANARY in text.lower()}
         assert not {path for path, text in after.items() if "77341" in text}
@@ -332,3 +338,49 @@ def test_what_waits_for_who_has_left_ends_and_says_why(cast: Cast, lose: Any) ->
     assert "no longer a member" in waiting.decision_reason
     page = signed_in(cast, "admin").get(f"/t/{cast.tenant.slug}/tools/approvals/{waiting.pk}/")
     assert "no longer a member" in page.content.decode()
+
+
+def test_who_shares_is_told_what_readers_will_not_see(cast: Cast, libraries: Any) -> None:
+    turn = ask(cast, role="owner")
+    with tenant_scope(cast.tenant.pk):
+        ChunkRead.objects.create(
+            tenant=cast.tenant, run_id=turn.run_id, user_id=cast.owner.user_id, chunk_id=libraries[0].chunks[0].pk,
+            document_id=libraries[0].document.pk, document_name="Reserve.pdf", tool="search_documents",
+        )  # fmt: skip
+        Run.objects.filter(pk=turn.run_id).update(status=RunStatus.COMPLETED, answer="Yes.")
+        Turn.objects.filter(pk=turn.pk).update(is_active=False)
+    page = f"/t/{cast.tenant.slug}/chat/{turn.conversation_id}/shares/"
+    owner = signed_in(cast, "owner")
+    assert "data-limited" not in owner.get(page, headers={"HX-Request": "true"}).content.decode()
+    with tenant_scope(cast.tenant.pk):
+        document_access_set(
+            tenant=cast.tenant, actor=cast.actor("owner"), document=libraries[0].document,
+            is_restricted=True, users=[cast.owner.user_id],
+        )  # fmt: skip
+    said = owner.get(page, headers={"HX-Request": "true"}).content.decode()
+    assert "data-limited" in said
+    assert "Reserve.pdf" in said
+    made = Client().post(
+        f"/api/v1/conversations/{turn.conversation_id}/shares",
+        headers={"Authorization": f"Bearer {key_of(cast, 'owner')}"},
+    )
+    assert made.status_code == 201
+    assert made.json()["limited_sources"] == ["Reserve.pdf"]
+
+
+def test_rows_of_a_dataset_go_with_the_right_to_their_documents(cast: Cast, libraries: Any) -> None:
+    with tenant_scope(cast.tenant.pk):
+        dataset = Dataset.objects.create(tenant=cast.tenant, slug="d", name="D")
+        for library in libraries:
+            name, document = library.document.name, library.document.pk
+            DatasetRow.objects.create(
+                tenant=cast.tenant, dataset=dataset, content_hash=name, question="Q", answer=library.chunks[0].text,
+                sources=[{"document": name, "document_id": document, "quote": "q"}],
+            )  # fmt: skip
+    restrict(cast, libraries[0])
+    with tenant_scope(cast.tenant.pk):
+        seen = {
+            role: [row.answer for row in row_list(actor=cast.actor(role), dataset=dataset)]
+            for role in ("owner", "member")
+        }
+    assert seen == {"owner": [SECRET, OPEN], "member": [OPEN]}

@@ -175,6 +175,7 @@ async def run_execute(
             if ctx.lost.is_set():
                 raise LeaseLost(f"run {run.pk}: job {ctx.job_id} was taken over")
             if gone.is_set():
+                await recorder.flush()
                 await ctx.in_db(actor_now, run)  # raises with the reason, which ends the run
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
