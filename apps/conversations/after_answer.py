@@ -29,7 +29,7 @@ def _ask_next(tenant_id: int, conversation_id: int) -> None:
     services.queued_next(tenant=Tenant.objects.get(pk=tenant_id), conversation_pk=conversation_id)
 
 
-@job(services.LOST_JOB, lane="io", max_attempts=3)
+@job(services.LOST_JOB, lane="loop", max_attempts=3)
 async def titles_withhold(ctx: JobContext, *, document_id: int) -> None:
     """Take titles back that tell of a document which their reader has lost."""
     tenant = Tenant(pk=ctx.tenant_id)

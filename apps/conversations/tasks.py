@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -230,12 +231,13 @@ def history_of(
     said = Message.objects.filter(
         tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER
     )
+    lost: Any = Value(value=False)
     if reader is not None:
-        said = said.annotate(is_tainted=conversation_tainted(reader, turn.conversation_id))
-    else:
-        said = said.annotate(is_tainted=Value(value=False))
-    rows = said.order_by("turn__index").values_list(
-        "text", "turn__run__model", "turn__run__answer", "turn_id", "is_tainted"
+        lost = conversation_tainted(reader, turn.conversation_id)
+    rows = (
+        said.annotate(is_tainted=lost)
+        .order_by("turn__index")
+        .values_list("text", "turn__run__model", "turn__run__answer", "turn_id", "is_tainted")
     )
     withheld: Withheld | None = None
     history: list[LoopMessage] = []

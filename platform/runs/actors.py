@@ -67,7 +67,7 @@ def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None
     membership = Membership(tenant_id=tenant_id, user=person, role=role)
     if not by_key:
         return user_actor(membership)
-    key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id, revoked_at=None).first()
+    key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()
     if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
         raise Denied("actor_gone", "The API key that asked was revoked or has expired.")
     return Actor(

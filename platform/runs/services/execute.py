@@ -12,12 +12,14 @@ from typing import Any, Literal
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.utils import timezone
 
 from basics.storable import json_storable, text_storable
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
-from runs.actors import actor_now
+from runs.actors import gone_of
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
 from runs.parking import decisions_of, pending_store
@@ -176,7 +178,7 @@ async def run_execute(
                 raise LeaseLost(f"run {run.pk}: job {ctx.job_id} was taken over")
             if gone.is_set():
                 await recorder.flush()
-                await ctx.in_db(actor_now, run)  # raises with the reason, which ends the run
+                await ctx.in_db(_run_lost, run)
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
             else:
@@ -294,6 +296,14 @@ def _resumed(run: Run) -> _Start:
         usage=usage_recorded(run.pk),
         is_resumed=True,
     )
+
+
+def _run_lost(run: Run) -> None:
+    """End a run whose person or key has lost their access, which its unfinished calls say too. Raises Denied."""
+    if (lost := gone_of(run)) is not None:
+        calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, error_code="cancelled")
+        calls.update(content=Concat("content", Value(f" {lost.message}")))
+        raise lost
 
 
 async def _run_finish(

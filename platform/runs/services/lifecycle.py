@@ -159,7 +159,7 @@ def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
     for pk, job_id, status in rows.order_by("pk").values_list("pk", "job_id", "status"):
         if status == RunStatus.PARKED:
             # Job before run: the order in which everybody locks them.
-            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id).first()
+            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
             row = Run.objects.select_for_update().get(tenant_id=tenant_id, pk=pk)
             if row.status == RunStatus.PARKED and gone_of(row) is not None:
                 parked_end(row)
