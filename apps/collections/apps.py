@@ -11,8 +11,9 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.collections import identifier_sql
-        from apps.collections.selectors import collection_choices
+        from apps.collections.selectors import collection_choices, document_readable
         from jobs.registry import before_fork
+        from runs.withheld import documents_judged_by
         from tenancy.walls import register_function
         from web.key_collections import key_collections_from
 
@@ -21,6 +22,7 @@ class CollectionsConfig(AppConfig):
         )
         before_fork(_preload)
         key_collections_from(collection_choices)
+        documents_judged_by(document_readable)
 
 
 def _preload() -> None:

@@ -11,6 +11,7 @@ from django.db.models import (
     Exists,
     F,
     Func,
+    OuterRef,
     Q,
     QuerySet,
     Sum,
@@ -182,6 +183,11 @@ def document_get(*, actor: Actor, pk: int, collection_pk: int | None = None) -> 
     if document is None:
         raise Missing("document")
     return document
+
+
+def document_readable(actor: Actor) -> Exists:
+    """Return the condition that an actor may read the document in the outer query's ``document_id``."""
+    return Exists(Document.objects.visible_to(actor).filter(pk=OuterRef("document_id")))
 
 
 def versions_readable(*, actor: Actor, pks: Iterable[int]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,11 +20,11 @@ from django.template.loader import render_to_string
 from apps.collections.models import Document
 from apps.collections.waiting import Waiting, document_waits
 from basics.errors import Missing
+from runs.standing import while_allowed
 from runs.stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub, position_of, rows_read
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
-from tenancy.permissions import ROLE_ACTIONS
 from tenancy.scope import tenant_scope
 
 COALESCE_S = 0.25
@@ -56,7 +56,6 @@ _COUNTS = (
     f"AND {_MINE} WHERE c.id = %s GROUP BY c.id"
 )
 _IDS = f"SELECT d.id FROM collections_document d WHERE d.collection_id = %s AND {_MINE}"  # noqa: S608
-_ROLE = "SELECT role FROM tenancy_membership WHERE tenant_id = %s AND user_id = %s"
 
 
 async def collection_stream(request: HttpRequest, tenant_slug: str, pk: int) -> HttpResponseBase:
@@ -70,20 +69,20 @@ async def collection_stream(request: HttpRequest, tenant_slug: str, pk: int) -> 
         raise Missing("collection")
     after = position_of(request.headers, request.GET)
     response = StreamingHttpResponse(
-        _frames(tenant, actor, pk, after), content_type="text/event-stream"
+        while_allowed(_frames(tenant, actor, pk, after), actor=actor, right="collection.read"),
+        content_type="text/event-stream",
     )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _frames(tenant: Tenant, actor: Actor, pk: int, after: int) -> AsyncIterator[bytes]:
+async def _frames(tenant: Tenant, actor: Actor, pk: int, after: int) -> AsyncGenerator[bytes, None]:
     # The middleware's scope ended with the view; reads name the tenant, and rendering runs in the scope too.
     with tenant_scope(tenant.pk):
         async with hub.subscribe(tenant.pk, f"collection:{pk}") as waker:
             yield HELLO
             view = _View(tenant, actor, pk, after)
-            checked_at = time.monotonic()
             while True:
                 text = await view.changes()
                 if text is None:
@@ -94,17 +93,6 @@ async def _frames(tenant: Tenant, actor: Actor, pk: int, after: int) -> AsyncIte
                     await asyncio.sleep(COALESCE_S)
                 if not await waker.wait(HEARTBEAT_S):
                     yield HEARTBEAT
-                if time.monotonic() - checked_at >= HEARTBEAT_S:
-                    checked_at = time.monotonic()
-                    if not await _may_read(actor):
-                        yield frame("signed out", seq=view.after, event="end")
-                        return
-
-
-async def _may_read(actor: Actor) -> bool:
-    """Tell whether the person still belongs here: a stream outlives the request that was checked."""
-    rows = await rows_read(actor.tenant_id, _ROLE, (actor.tenant_id, actor.user_id))
-    return bool(rows) and "collection.read" in ROLE_ACTIONS[rows[0]["role"]]
 
 
 class _View:

@@ -27,3 +27,13 @@ async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
 
 def _ask_next(tenant_id: int, conversation_id: int) -> None:
     services.queued_next(tenant=Tenant.objects.get(pk=tenant_id), conversation_pk=conversation_id)
+
+
+@job(services.LOST_JOB, lane="loop", max_attempts=3)
+async def titles_withhold(ctx: JobContext, *, document_id: int) -> None:
+    """Take titles back that tell of a document which their reader has lost."""
+    tenant = Tenant(pk=ctx.tenant_id)
+    actor = system_actor(ctx.tenant_id, ctx.user_id)
+    await ctx.in_db(
+        lambda: services.titles_withhold(tenant=tenant, actor=actor, document=document_id)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -31,12 +32,16 @@ from apps.conversations.around_shapes import QueuedOutput
 from apps.conversations.assistant_selectors import assistant_models
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.openai.services import ASSISTANT, WORKSPACE
+from apps.conversations.shown import events_shown, run_withheld
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from runs import services as run_services
 from runs.approvals import approval_get
+from runs.models import Run
 from runs.selectors import decision_pages, run_get
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, event_frames, position_of
+from tenancy.actors import Actor
 from toolloop.deferred import Decision
 from toolloop.providers.registry import ModelInfo
 from web.drf.pages import Pagination
@@ -190,7 +195,14 @@ class RunView(TenantAPIView):
     @extend_schema(operation_id="runs_get", tags=["runs"], responses=RunOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a run."""
-        return Response(RunOutput(run_get(actor=self.actor, pk=pk)).data)
+        return Response(run_out(self.actor, run_get(actor=self.actor, pk=pk)))
+
+
+def run_out(actor: Actor, run: Run) -> Any:
+    """Return a run's JSON form, its answer as the actor may read it."""
+    data: dict[str, Any] = dict(RunOutput(run).data)
+    found = run_withheld(actor, run)
+    return data | {"answer": found.text(run.answer), "error_message": found.text(run.error_message)}
 
 
 class RunStopView(TenantAPIView):
@@ -203,7 +215,7 @@ class RunStopView(TenantAPIView):
         """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
         run = run_get(actor=self.actor, pk=pk)
         run = run_services.run_stop(tenant=self.tenant, actor=self.actor, run=run)
-        return Response(RunOutput(run).data, status=status.HTTP_202_ACCEPTED)
+        return Response(run_out(self.actor, run), status=status.HTTP_202_ACCEPTED)
 
 
 class DecisionsView(TenantAPIView):
@@ -290,7 +302,12 @@ class RunEventsView(StreamingAPIView):
         run = run_get(actor=self.actor, pk=pk)
         after = position_of(request.headers, request.query_params)
         response = StreamingHttpResponse(
-            event_frames(self.tenant.pk, run.pk, after), content_type=EVENT_STREAM
+            while_allowed(
+                event_frames(self.tenant.pk, run.pk, after, partial(events_shown, self.actor, run)),
+                actor=self.actor,
+                right="run.read",
+            ),
+            content_type=EVENT_STREAM,
         )
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"

@@ -7,8 +7,10 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from apps.collections.lost import on_document_lost
         from apps.conversations.assistant_selectors import assistant_names
         from apps.conversations.retention import conversations_sweep
+        from apps.conversations.services.lost_titles import titles_later
         from apps.conversations.tools import BUNDLE
         from apps.conversations.trade_tools import TRADE_BUNDLE
         from apps.tools.bundles import bundle_register
@@ -18,4 +20,5 @@ class ConversationsConfig(AppConfig):
         assistants_from(assistant_names)
         bundle_register(BUNDLE)
         on_sweep(conversations_sweep)
+        on_document_lost(titles_later)
         bundle_register(TRADE_BUNDLE)

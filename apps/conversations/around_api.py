@@ -28,13 +28,14 @@ from apps.conversations.around_shapes import (
     RulesPreviewOutput,
     SearchFilter,
     SharedOutput,
+    ShareMadeOutput,
     ShareOutput,
 )
 from apps.conversations.feedback import feedback_list
 from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.retention import rules_get, rules_preview, rules_set
-from apps.conversations.sharing import share_list, shared_view
+from apps.conversations.sharing import limited_sources, share_list, shared_view
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
@@ -146,11 +147,13 @@ class SharesView(_AroundView):
         rows = share_list(actor=self.actor, conversation=self.conversation(pk))
         return self.paginated(rows, ShareOutput)
 
-    @extend_schema(operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareOutput})  # fmt: skip
+    @extend_schema(operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareMadeOutput})  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         """Make a link to what the branch that is shown says now; members of the workspace can open it."""
-        share = services.share_create(**self.who(), conversation=self.conversation(pk))
-        return Response(ShareOutput(share).data, status=status.HTTP_201_CREATED)
+        conversation = self.conversation(pk)
+        share = services.share_create(**self.who(), conversation=conversation)
+        share.limited_sources = limited_sources(actor=self.actor, conversation=conversation)
+        return Response(ShareMadeOutput(share).data, status=status.HTTP_201_CREATED)
 
 
 class ShareView(_AroundView):

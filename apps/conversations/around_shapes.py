@@ -104,6 +104,16 @@ class ShareOutput(serializers.Serializer[ConversationShare]):
         return [dict(ReaderOutput(reader).data) for reader in row.readers.all()]
 
 
+class ShareMadeOutput(ShareOutput):
+    limited_sources = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Names of the documents it rests on that not everybody here may read; readers who may not see nothing of these.",
+    )
+
+    class Meta:
+        ref_name = "ShareMade"
+
+
 class SharedCitationOutput(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     document_name = serializers.CharField(help_text="Says so, where you may not see the source.")

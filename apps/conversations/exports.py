@@ -8,8 +8,9 @@ from typing import Any
 from apps.conversations.branches import tree_read
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.selectors import turn_list
-from apps.conversations.sharing import HIDDEN, documents_readable
+from apps.conversations.sharing import documents_readable
 from runs.providers import model_label
+from runs.withheld import HIDDEN
 from tenancy.actors import Actor
 
 FORMAT = 1

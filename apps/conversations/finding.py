@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import connection
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from apps.conversations.models import Message
+from apps.conversations.shown import conversation_withheld
 from basics.errors import Invalid
 from tenancy.actors import Actor
 
@@ -104,10 +106,19 @@ def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> li
     with connection.cursor() as cursor:
         cursor.execute(_SQL, values)
         rows = cursor.fetchall()
-    return [
+    found = [
         Found(pk, title, at, turn, author or "", *_marked(headline or ""))
         for pk, title, at, turn, author, headline in rows
     ]
+    return [_shown(actor, row) for row in found]
+
+
+def _shown(actor: Actor, row: Found) -> Found:
+    """Return a hit without what its reader may not see any more of the documents that the conversation rests on."""
+    held = conversation_withheld(actor, row.pk)
+    excerpt = row.excerpt if row.author == Message.Author.USER else held.text(row.excerpt)
+    marks = row.marks if excerpt == row.excerpt else []
+    return replace(row, title=held.text(row.title), excerpt=excerpt, marks=marks)
 
 
 def _marked(headline: str) -> tuple[str, list[tuple[int, int]]]:

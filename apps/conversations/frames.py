@@ -34,15 +34,19 @@ from apps.conversations.models import Conversation
 from apps.conversations.plans import PlanView
 from apps.conversations.presentation import TurnView, answer_blocks, phase_of
 from apps.conversations.rendering import Block
+from apps.conversations.shown import call_withhold, conversation_withheld
 from runs.selectors import CALLS_SHOWN
 from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
+from runs.withheld import NOTHING, Withheld, transcript_withheld
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
 _CHEAP_S = 0.02
+_JUDGED_S = 2.0
+"""Seconds for which it is taken as given what the reader may see, while no tool is called."""
 _SLOWEST_S = 0.4
 _COST_FACTOR = 3.0
 
@@ -108,6 +112,7 @@ class LiveAnswer:
         self._decided: list[DecidedLine] = []
         self._footer = ""
         self._plan: PlanView | None = None
+        self._withheld, self._judged_at = NOTHING, 0.0
         self.is_finished = False
 
     async def take(self, events: Sequence[Event]) -> None:
@@ -116,8 +121,15 @@ class LiveAnswer:
             self.transcript.apply(seq, kind, data)
         kinds = {kind for _, kind, _ in events}
         self.is_finished = self.is_finished or FINISHED in kinds
-        if kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING}:
+        has_calls = bool(kinds & {TOOL_STARTED, TOOL_FINISHED, TOOL_WAITING})
+        had = self._withheld
+        if has_calls or time.monotonic() - self._judged_at >= _JUDGED_S:
+            self._withheld = await in_db(_withheld, self._target)
+            self._judged_at = time.monotonic()
+        if has_calls or self._withheld != had:
             rows = await rows_read(self._target.tenant.pk, CALLS_SHOWN, (self._target.run_id,))
+            for row in rows if self._withheld else ():
+                call_withhold(row, self._withheld)
             self._passages = passages_of(row["payload"] for row in rows)
             plan = calls_plan(rows, is_over=False)
             self._view = replace(self._view, tool_cards=tool_cards(rows), plan=plan)
@@ -127,8 +139,8 @@ class LiveAnswer:
         """Take what was taken so far as what the page shows already."""
         blocks, self._sources = self._text()
         self._blocks = [block.html for block in blocks]
-        self._decisions = decision_cards(self.transcript.waiting.values())
-        self._decided = decided_lines(self.transcript.decided.values())
+        self._decisions = decision_cards(self._shown.waiting.values())
+        self._decided = decided_lines(self._shown.decided.values())
 
     def changes(self) -> str:
         """Return the pieces that differ from what the page shows, and take them as shown."""
@@ -139,8 +151,8 @@ class LiveAnswer:
             tool_cards=[self._growing(card) for card in self._view.tool_cards],
             citations=sources,
             has_text=bool(blocks),
-            decisions=decision_cards(self.transcript.waiting.values()),
-            decided=decided_lines(self.transcript.decided.values()),
+            decisions=decision_cards(self._shown.waiting.values()),
+            decided=decided_lines(self._shown.decided.values()),
         )
         return self._pieces(blocks, all_blocks=False)
 
@@ -158,8 +170,12 @@ class LiveAnswer:
         self._footer, self._cards, self._sources, self._plan = "", {}, [], None
         return self._pieces(self._view.blocks, all_blocks=True)
 
+    @property
+    def _shown(self) -> Transcript:
+        return transcript_withheld(self.transcript, self._withheld)
+
     def _text(self) -> tuple[list[Block], list[CitationCard]]:
-        text = shown_text(self.transcript.text, is_formed(self._view.output))
+        text = shown_text(self._shown.text, is_formed(self._view.output))
         cited = answer_cite(text, self._passages)
         cards = source_cards(self._target.run_id, cited.sources)
         return answer_blocks(cited, self._target.run_id, cards), cards
@@ -223,6 +239,11 @@ class LiveAnswer:
 
 def _partial(target: str, swap: str, html: str) -> str:
     return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+
+
+def _withheld(target: Target) -> Withheld:
+    with tenant_scope(target.tenant.pk):
+        return conversation_withheld(target.actor, target.conversation_pk)
 
 
 def _stored_view(target: Target) -> TurnView:

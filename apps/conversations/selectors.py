@@ -31,6 +31,7 @@ from apps.conversations.presentation import (
     turn_view_live,
     with_files,
 )
+from apps.conversations.shown import turns_for
 from basics.errors import Missing
 from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
@@ -43,6 +44,7 @@ from runs.selectors import (
     transcript_read,
 )
 from runs.usage import conversation_cost
+from runs.withheld import NOTHING, Withheld, transcript_withheld
 from tenancy.actors import Actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
@@ -110,7 +112,7 @@ def turn_list(
 
 def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
     actor.require("conversation.read")
-    rows = Turn.objects.visible_to(actor).filter(conversation=conversation)
+    rows = turns_for(actor, conversation.pk)
     return cast(
         "QuerySet[Turn]",
         rows.select_related("run", "assistant_version")
@@ -156,8 +158,9 @@ def _turn_view(turn: Turn) -> TurnView:
             decided=[decided_data(row) for row in run.decisions_shown],
         )
     # Events first: a call that ends in between is then shown as it is now, and the stream repeats it.
-    transcript = transcript_read(run)
-    passages = passages_of(payload_list(run))
+    found: Withheld = getattr(turn, "withheld", NOTHING)
+    transcript = transcript_withheld(transcript_read(run), found)
+    passages = passages_of(found.value(payload_list(run)))
     return turn_view_live(
         turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown
     )
@@ -383,7 +386,8 @@ def source_get(
 
 def _live_source(turn: Turn, number: int) -> Source:
     if turn.run.status in ACTIVE:
-        passages = passages_of(payload_list(turn.run))
+        found: Withheld = getattr(turn, "withheld", NOTHING)
+        passages = passages_of(found.value(payload_list(turn.run)))
         version = turn.assistant_version
         formed = version is not None and is_formed(version.output)
         text = shown_text(transcript_read(turn.run).text, formed)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.conversations import selectors, services
 from apps.conversations.exports import answer_markdown
 from apps.conversations.models import Conversation
-from apps.conversations.sharing import share_list, shared_view
+from apps.conversations.sharing import limited_sources, share_list, shared_view
 from web.requests import TenantRequest, allowed
 
 _TYPES = {"json": "application/json", "markdown": "text/markdown; charset=utf-8"}
@@ -88,7 +88,9 @@ def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:
         {"share": row, "url": request.build_absolute_uri(reverse("conversations:shared", args=[request.tenant.slug, row.key]))}
         for row in share_list(actor=request.actor, conversation=conversation)
     ]  # fmt: skip
-    return render(request, "conversations/_shares.html", {"conversation": conversation, "rows": rows})  # fmt: skip
+    limited = limited_sources(actor=request.actor, conversation=conversation)
+    context = {"conversation": conversation, "rows": rows, "limited": limited}
+    return render(request, "conversations/_shares.html", context)
 
 
 def _ascii(name: str) -> str:

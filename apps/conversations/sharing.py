@@ -15,11 +15,12 @@ from apps.conversations.cards import CitationCard
 from apps.conversations.citations import answer_number
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
 from apps.conversations.rendering import Block, blocks_render
+from apps.conversations.shown import conversation_withheld
 from basics.errors import Missing
+from runs.models import ChunkRead
 from runs.providers import model_label
+from runs.withheld import HIDDEN, Withheld
 from tenancy.actors import Actor
-
-HIDDEN = "A source that you may not see"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,17 @@ def share_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Conversa
     return rows
 
 
+def limited_sources(*, actor: Actor, conversation: Conversation) -> list[str]:
+    """Return the names of documents that a conversation of the actor's rests on and that not everybody here may read.
+
+    Of what rests on these, a reader of a link who may not read them sees that there is something, and no more.
+    """
+    runs = conversation.turns.values("run_id")
+    read = ChunkRead.objects.visible_to(actor).filter(run_id__in=runs).values("document_id")
+    rows = Document.objects.visible_to(actor).filter(pk__in=read, is_restricted=True)
+    return list(rows.order_by("name").values_list("name", flat=True).distinct())
+
+
 def share_get(*, actor: Actor, key: uuid.UUID) -> ConversationShare:
     """Return the share of a link. Raises Missing: there is none in this workspace, or it was revoked."""
     actor.require("conversation.read")
@@ -95,20 +107,25 @@ def shared_view(*, actor: Actor, share: ConversationShare) -> Shared:
     readable = documents_readable(
         actor, (c["document_id"] for turn in turns for c in turn["citations"])
     )
+    found = conversation_withheld(actor, share.conversation_id)
     return Shared(
-        title=share.title,
+        title=found.text(share.title),
         by=str(share.created_by),
         created_at=share.created_at,
         is_own=share.created_by_id == actor.user_id,
         conversation_pk=share.conversation_id,
-        turns=[_turn(number, turn, readable) for number, turn in enumerate(turns, 1)],
+        turns=[_turn(number, turn, readable, found) for number, turn in enumerate(turns, 1)],
     )
 
 
-def _turn(number: int, turn: Mapping[str, Any], readable: Mapping[int, Document]) -> SharedTurn:
+def _turn(
+    number: int, turn: Mapping[str, Any], readable: Mapping[int, Document], found: Withheld
+) -> SharedTurn:
     rows = turn["citations"]
     cards = [_card(number, row, readable.get(row["document_id"] or 0)) for row in rows]
-    cited = answer_number(turn["answer"], {row["chunk_ref"]: row["number"] for row in rows})
+    cited = answer_number(
+        found.text(turn["answer"]), {row["chunk_ref"]: row["number"] for row in rows}
+    )
     labels = {card.number: card.document_name for card in cards}
     return SharedTurn(
         number=number,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Value
 
 from apps.conversations import selectors, tools
-from apps.conversations.after_answer import conversation_title, queue_next
+from apps.conversations.after_answer import conversation_title, queue_next, titles_withhold
 from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.attachments import (
@@ -27,6 +29,7 @@ from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
 from apps.conversations.services import JOB_KIND
 from apps.conversations.services.attachments import unreadable
+from apps.conversations.shown import conversation_tainted, conversation_withheld
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from basics.errors import Invalid
@@ -38,6 +41,8 @@ from runs.call_log import PRIVATE
 from runs.models import ACTIVE, Run
 from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
+from runs.withheld import Withheld
+from tenancy.actors import Actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
@@ -48,7 +53,14 @@ from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
 
-__all__ = ["completion_work", "conversation_title", "history_of", "queue_next", "turn_run"]
+__all__ = [
+    "completion_work",
+    "conversation_title",
+    "history_of",
+    "queue_next",
+    "titles_withhold",
+    "turn_run",
+]
 
 READING_S = 2.0
 """Seconds after which a question looks again whether its files have been read."""
@@ -146,7 +158,13 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(turn, question, branch[:-1], given.media),
+        history=history_of(
+            turn,
+            question,
+            branch[:-1],
+            given.media,
+            reader=actor,
+        ),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
@@ -193,13 +211,19 @@ def _files_read(turn: Turn, branch: Sequence[int]) -> list[Attachment]:
 
 
 def history_of(
-    turn: Turn, question: str, before: Sequence[int], media: Mapping[int, tuple[Media, ...]]
+    turn: Turn,
+    question: str,
+    before: Sequence[int],
+    media: Mapping[int, tuple[Media, ...]],
+    *,
+    reader: Actor | None = None,
 ) -> list[LoopMessage]:
     """Return a branch up to and with a turn's question: answers as they were written, markers included.
 
     Args:
         before: ids of the turns that it follows, the oldest first.
         media: what the model is shown beside questions, by turn.
+        reader: who asks; the model is not told again what they may not see any more. None for all that was said.
     """
     asked = UserMessage(question, parts=media.get(turn.pk, ()))
     if not before:
@@ -207,11 +231,21 @@ def history_of(
     said = Message.objects.filter(
         tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER
     )
-    rows = said.order_by("turn__index").values_list(
-        "text", "turn__run__model", "turn__run__answer", "turn_id"
+    lost: Any = Value(value=False)
+    if reader is not None:
+        lost = conversation_tainted(reader, turn.conversation_id)
+    rows = (
+        said.annotate(is_tainted=lost)
+        .order_by("turn__index")
+        .values_list("text", "turn__run__model", "turn__run__answer", "turn_id", "is_tainted")
     )
+    withheld: Withheld | None = None
     history: list[LoopMessage] = []
-    for text, model, answer, turn_id in rows:
+    for text, model, answer, turn_id, is_tainted in rows:
+        if reader is not None and is_tainted and withheld is None:
+            withheld = conversation_withheld(reader, turn.conversation_id)
+        if withheld is not None:
+            answer = withheld.text(answer)
         if answer.strip():
             provider, bare = parse_model(model)
             history += [

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.conversations import selectors
+from apps.conversations.shown import run_withheld
 from apps.conversations.traces import trace_get
 from runs.selectors import call_output
 from web.requests import TenantRequest, allowed
@@ -30,5 +31,5 @@ def run_output(
     """Show the whole text that a tool gave; its card shows the beginning."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)
-    output = call_output(turn.run, call_pk)
+    output = run_withheld(request.actor, turn.run).content(call_output(turn.run, call_pk))
     return HttpResponse(output, content_type="text/plain; charset=utf-8")

@@ -12,8 +12,10 @@ from django.db.models.functions import Cast
 
 from apps.conversations.models import Message, Turn
 from apps.conversations.plans import plan_view
+from apps.conversations.shown import call_withhold, run_withheld
 from runs.models import ACTIVE, Run, RunStep, ToolCall, UsageRecord
 from runs.selectors import run_get
+from runs.withheld import Withheld
 from tenancy.actors import Actor
 from toolloop.usage import BY_RULE
 
@@ -24,8 +26,8 @@ _RANKS = ("vector_rank", "lexical_rank", "exact_rank")
 def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
     """Return the trace of one of the actor's own runs, as JSON values.
 
-    Names of documents stay as they were; their text is not repeated here, so that nothing is told that the reader may not
-    see any more.
+    The text of documents is not repeated here; what rests on one that the reader may not see any more is withheld, its name
+    too.
 
     Raises:
         Missing: there is none for the actor.
@@ -50,6 +52,9 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
             "decision", "decision_why", "duration_ms", "started_at", "summary", "results", "content",
         )
     )  # fmt: skip
+    found = run_withheld(actor, run)
+    for call in calls if found else ():
+        call_withhold(call, found)
     for call in calls:
         hidden = call.pop("arguments_masked")
         call["arguments"] = call["arguments"] if hidden is None else hidden
@@ -70,7 +75,7 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
                 for s in plan.steps
             ],
         },
-        "steps": _steps(run, calls, numbers),
+        "steps": _steps(run, calls, numbers, found),
         "removed_citations": 0 if turn is None else turn.removed_markers,
         "limit_reached": run.limit_reached,
         "usage": run.usage,
@@ -97,7 +102,10 @@ def _searched_for(calls: Sequence[Mapping[str, Any]], question: str) -> str:
 
 
 def _steps(
-    run: Run, calls: Sequence[Mapping[str, Any]], numbers: Mapping[int, int]
+    run: Run,
+    calls: Sequence[Mapping[str, Any]],
+    numbers: Mapping[int, int],
+    found: Withheld,
 ) -> list[dict[str, Any]]:
     used = {
         row["step"]: row
@@ -128,7 +136,7 @@ def _steps(
                 "model": row["model"],
                 "is_by_rule": row["detail"] == BY_RULE,
                 "stop": row["stop"],
-                "reasoning": (row["reasoning"] or "")[:_REASONING_MOST],
+                "reasoning": found.text(row["reasoning"] or "")[:_REASONING_MOST],
                 "input_tokens": spent.get("input") or 0,
                 "cached_tokens": spent.get("cached") or 0,
                 "output_tokens": spent.get("output") or 0,

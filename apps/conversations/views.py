@@ -28,6 +28,7 @@ from apps.conversations.starters import starters_made
 from apps.conversations.tools_offered import tool_lines
 from basics.errors import Invalid, Missing
 from runs.models import Run
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
@@ -171,7 +172,10 @@ async def run_stream(
     view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "", output)
     target = Target(tenant, actor, pk, turn_pk, run_pk, view)
     after = position_of(request.headers, request.GET)
-    response = StreamingHttpResponse(answer_frames(target, after), content_type=EVENT_STREAM)
+    response = StreamingHttpResponse(
+        while_allowed(answer_frames(target, after), actor=actor, right="conversation.read"),
+        content_type=EVENT_STREAM,
+    )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response

@@ -93,7 +93,7 @@ class ExportFileView(_Base):
     @extend_schema(operation_id="dataset_exports_file", tags=["datasets"], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})  # fmt: skip
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         """Return the file of an export that has completed."""
-        return export_response(work_get(actor=self.actor, model=DatasetExport, pk=pk))
+        return export_response(self.actor, work_get(actor=self.actor, model=DatasetExport, pk=pk))
 
 
 class ExportAcceptView(_Base):

@@ -22,6 +22,7 @@ from apps.datasets.models import (
     WorkStatus,
 )
 from apps.datasets.selectors import MOST_COUNTED
+from apps.datasets.withheld import rows_readable
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -54,7 +55,7 @@ def review_queue(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetRow]:
     rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(
         dataset=dataset, status__in=WAITING
     )
-    return rows.filter(~Exists(said)).order_by("pk")
+    return rows_readable(rows.filter(~Exists(said)), actor).order_by("pk")
 
 
 def review_next(*, actor: Actor, dataset: Dataset, after: int = 0) -> QueuePlace | None:
@@ -153,7 +154,7 @@ def source_list(
 def rows_named(*, actor: Actor, dataset: Dataset, pks: Iterable[int]) -> dict[int, DatasetRow]:
     """Return rows of a dataset by their ids, with what a list shows of them; those that are gone are left out."""
     actor.require("dataset.read")
-    rows = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
+    rows = rows_readable(DatasetRow.objects.visible_to(actor).filter(dataset=dataset), actor)
     return rows.only("question", "status", "split", "updated_at", "dataset").in_bulk(list(pks))
 
 

@@ -17,6 +17,7 @@ from apps.datasets.formats import FORMATS
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
 from apps.datasets.page_values import number, numbers
 from apps.datasets.selectors import RowFilter
+from apps.datasets.withheld import version_require
 from apps.datasets.work_pages import (
     checks_context,
     export_context,
@@ -24,6 +25,7 @@ from apps.datasets.work_pages import (
     section_context,
 )
 from basics.errors import DomainError, Missing
+from tenancy.actors import Actor
 from web.downloads import file_response
 from web.requests import TenantRequest, allowed
 
@@ -153,11 +155,12 @@ def export_file(request: TenantRequest, tenant_slug: str, pk: int, export_pk: in
     """Send the file of an export."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     row = curation_selectors.work_get(actor=request.actor, model=DatasetExport, pk=export_pk, dataset=dataset)  # fmt: skip
-    return export_response(row)
+    return export_response(request.actor, row)
 
 
-def export_response(row: DatasetExport) -> HttpResponseBase:
-    """Return the file of an export, named for its dataset, version and format."""
+def export_response(actor: Actor, row: DatasetExport) -> HttpResponseBase:
+    """Return the file of an export, named for its dataset, version and format. Raises Denied; see ``version_require``."""
+    version_require(actor=actor, version=row.version)
     form = FORMATS[row.format] if row.format in FORMATS else FORMATS["jsonl"]
     split = f"-{row.split}" if row.split else ""
     name = f"{row.dataset.slug}-v{row.version.number}{split}-{row.format}{form.suffix}"

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.datasets.models import DatasetVersion, VersionRow
 from apps.datasets.record import FIELDS, Record, from_values, to_values
+from apps.datasets.withheld import version_require
 from tenancy.actors import Actor
 
 Change = Literal["added", "removed", "changed"]
@@ -98,6 +99,8 @@ def version_changes(
     limit: int = 50,
 ) -> list[RowChange]:
     """Return changes of one kind in the order of the rows' numbers, those after a number; at most ``limit``."""
+    for version in (older, newer):
+        version_require(actor=actor, version=version)
     rows = _changes(actor, older, newer, kind).filter(row_ref__gt=after)
     found = list(rows.select_related("content").order_by("row_ref")[:limit])
     if kind == "added":

@@ -21,6 +21,7 @@ from apps.datasets.models import (
 from apps.datasets.page_values import number
 from apps.datasets.record import Record, from_values
 from apps.datasets.row_search import all_found, found_ids
+from apps.datasets.withheld import rows_readable
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -113,9 +114,11 @@ class RowFilter:
 def row_list(
     *, actor: Actor, dataset: Dataset, only: RowFilter | None = None
 ) -> QuerySet[DatasetRow]:
-    """Return a dataset's rows in the order they came."""
+    """Return a dataset's rows in the order they came, without those that rest on documents limited to others."""
     actor.require("dataset.read")
-    rows: QuerySet[DatasetRow] = DatasetRow.objects.visible_to(actor).filter(dataset=dataset)
+    rows: QuerySet[DatasetRow] = rows_readable(
+        DatasetRow.objects.visible_to(actor).filter(dataset=dataset), actor
+    )
     only = only or RowFilter()
     if only.job:
         made = GenerationItem.objects.filter(job_id=number(only.job), row__isnull=False)

@@ -21,6 +21,7 @@ from apps.datasets.models import GenerationState
 from apps.datasets.services.work import dataset_topic
 from apps.datasets.work_pages import checks_context, export_context, import_context
 from basics.errors import Missing
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
@@ -106,7 +107,10 @@ async def _stream(request: HttpRequest, part: Part) -> HttpResponseBase:
     await in_db(part.read, actor)
     # The buttons of a frame are forms as on the page, and must be as good as those.
     page = {"tenant": tenant, "csrf_token": get_token(request)}
-    response = StreamingHttpResponse(_frames(page, actor, part), content_type=EVENT_STREAM)
+    response = StreamingHttpResponse(
+        while_allowed(_frames(page, actor, part), actor=actor, right=part.right),
+        content_type=EVENT_STREAM,
+    )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response

@@ -29,6 +29,7 @@ from runs.argument_changes import argument_changes
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs
 from runs.models import PendingDecision
 from runs.services import call_decide, call_hand_over
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
@@ -61,7 +62,10 @@ async def stream(request: HttpRequest, tenant_slug: str) -> HttpResponseBase:
     actor: Actor = request.actor  # type: ignore[attr-defined]
     actor.require("run.read")
     response = StreamingHttpResponse(
-        _frames(tenant, actor, request.GET, get_token(request)), content_type=EVENT_STREAM
+        while_allowed(
+            _frames(tenant, actor, request.GET, get_token(request)), actor=actor, right="run.read"
+        ),
+        content_type=EVENT_STREAM,
     )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"

@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 
 from apps.tools.bundles import Bundle
 from apps.tools.policy import Decision, Policy, Subject, ToolFacts, decide, decide_all
+from basics.errors import Denied
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.tool import AdmitRule, Verdict
+from toolloop.tools.tool import AdmitRule, CallRefused, Verdict
 
 T = TypeVar("T")
 _NAMING = ("collections", "collection")
 ToolChange = Callable[[Tool], Tool | None]
+DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +31,28 @@ class EntryFacts:
     timeout_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a caller may do by the rules of one moment; see ``Guard`` for what its values are."""
+
+    policy: Policy
+    subject: Subject
+    entries: Mapping[str, EntryFacts]
+    can: Callable[[str], bool]
+    admit: Callable[[ToolFacts], AdmitRule | None]
+
+
 class Guard:
     """The policy as it concerns one caller, for one run or request; make it with ``selectors.guard_for``.
 
     Args:
-        policy: the workspace's grants, as they were when the run (or its present attempt) began.
-        subject: the caller.
+        rights: the workspace's grants, the caller, what is stated about tools by name, whether the caller has a right, and
+            what counts the calls of a tool against its limits (None for a tool without any), as they are now.
+        again: reads those once more; asked for each call that is about to run, so that what was taken away meanwhile stops
+            the next call. Raises Denied where the caller is no more.
         scope: collections that the calls are about: id -> name.
-        entries: what the workspace states about tools, by name.
-        can: tells whether the caller has a right.
         clock: the time with its offset, for grants that expire meanwhile.
         bundles: all tools there are for this caller; of two with one name the first counts.
-        admit: returns what counts the calls of a tool against its limits, None for a tool without any.
         tools: names of the only tools these calls may be of, as an assistant's toolkit has them; None for all.
         off: names of tools that the caller has switched off here.
         change: what becomes of each tool that is offered, None where it is left out; an experiment holds tools back so.
@@ -48,23 +60,19 @@ class Guard:
 
     def __init__(
         self,
-        policy: Policy,
-        subject: Subject,
+        rights: Rights,
         *,
+        again: Callable[[], Rights],
         scope: Mapping[int, str],
-        entries: Mapping[str, EntryFacts],
-        can: Callable[[str], bool],
         clock: Callable[[], datetime],
         bundles: Iterable[Bundle] = (),
-        admit: Callable[[ToolFacts], AdmitRule | None],
         tools: Collection[str] | None = None,
         off: Collection[str] = (),
         change: ToolChange | None = None,
     ) -> None:
         self.bundles, self.change = tuple(bundles), change
-        self._policy, self._subject, self._clock = policy, subject, clock
-        self._scope, self._entries, self._can = dict(scope), entries, can
-        self._admit, self._only, self._off = admit, tools, off
+        self._rights, self._again, self._clock = rights, again, clock
+        self._scope, self._only, self._off = dict(scope), tools, off
         self._facts: dict[str, ToolFacts] = {}
         self._withheld: dict[str, str] = {}
 
@@ -103,14 +111,11 @@ class Guard:
     def narrowed(self, collections: Collection[int]) -> Guard:
         """Return the guard of calls about some of the collections in scope."""
         return Guard(
-            self._policy,
-            self._subject,
+            self._rights,
+            again=self._again,
             scope={pk: name for pk, name in self._scope.items() if pk in collections},
-            entries=self._entries,
-            can=self._can,
             clock=self._clock,
             bundles=self.bundles,
-            admit=self._admit,
             tools=self._only,
             off=self._off,
             change=self.change,
@@ -130,7 +135,7 @@ class Guard:
     ) -> Decision:
         """Decide as ``decision`` does, where the facts are known and the tool itself need not be made."""
         needed = ["tool.run", bundle.changes_need if facts.side_effects else ""]
-        if missing := [right for right in needed if right and not self._can(right)]:
+        if missing := [right for right in needed if right and not self._rights.can(right)]:
             return Decision("deny", None, f"it needs the right “{missing[0]}”")
         if not self._entry(facts.name).is_enabled:
             return Decision("deny", None, "the tool is switched off in this workspace")
@@ -140,11 +145,15 @@ class Guard:
             return Decision("deny", None, "it is switched off in this conversation")
         now = self._clock()
         if facts.name not in bundle.filtering or not self._scope:
-            return decide_all(self._policy, self._subject, facts, self._scope, arguments, now=now)
+            return decide_all(
+                self._rights.policy, self._rights.subject, facts, self._scope, arguments, now=now
+            )
         touched = self._named(arguments)
         open_ = [pk for pk in touched if self._is_open(facts, pk, now)]
         # Collections that no call may touch are left out by the tool itself; the rest must all agree to this one.
-        return decide_all(self._policy, self._subject, facts, open_ or touched, arguments, now=now)
+        return decide_all(
+            self._rights.policy, self._rights.subject, facts, open_ or touched, arguments, now=now
+        )
 
     def collections(self, rows: Iterable[T], pk: Callable[[T], int]) -> list[T]:
         """Return those rows that the tool which is running may touch; one in ``Bundle.filtering`` works on these alone.
@@ -152,13 +161,13 @@ class Guard:
         Call it from inside the tool, in any thread that has the tool's context variables; elsewhere it returns nothing.
         """
         facts = self._facts.get(_running.get())
-        if facts is None or not self._can("tool.run"):
+        if facts is None or not self._rights.can("tool.run"):
             return []
         now = self._clock()
         return [row for row in rows if self._is_open(facts, pk(row), now)]
 
     def _is_open(self, facts: ToolFacts, pk: int, now: datetime) -> bool:
-        found = decide(self._policy, self._subject, facts, pk, None, now=now)
+        found = decide(self._rights.policy, self._rights.subject, facts, pk, None, now=now)
         return found.effect != "deny"
 
     def _named(self, arguments: Mapping[str, Any] | None) -> Collection[int]:
@@ -173,18 +182,30 @@ class Guard:
         return found if names and len(found) == len(names) else list(self._scope)
 
     def _entry(self, name: str) -> EntryFacts:
-        return self._entries.get(name, _PLAIN)
+        return self._rights.entries.get(name, _PLAIN)
 
     def _guarded(self, tool: Tool, bundle: Bundle) -> Tool:
         def permit(arguments: Mapping[str, Any], context: ToolContext) -> Verdict:
             found = self.decision(tool, bundle, arguments)
             return Verdict(found.effect, found.why, found.rule, found.approval)
 
+        def admit(arguments: Mapping[str, Any]) -> None:
+            try:
+                self._rights = self._again()
+            except Denied as error:
+                raise CallRefused(error.code, f"{tool.name} was not run: {error.message}", data={}) from error  # fmt: skip
+            found = self.decision(tool, bundle, arguments)
+            if found.effect == "deny":
+                raise CallRefused(DENIED, f"{tool.name} was not run: {found.why}.", data={})
+            counted = self._rights.admit(self._facts[tool.name])
+            if counted is not None:
+                counted(arguments)
+
         entry = self._entry(tool.name)
         return replace(
             tool,
             permit=permit,
-            admit=self._admit(self._facts[tool.name]),
+            admit=admit,
             function=_named(tool.name, tool.function),
             description=entry.description or tool.description,
             timeout_s=tool.timeout_s if entry.timeout_s is None else entry.timeout_s,

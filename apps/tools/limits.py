@@ -126,7 +126,7 @@ class ToolLimits:
         if not about & self._targets:
             return None
 
-        def admit() -> None:
+        def admit(arguments: Mapping[str, Any]) -> None:
             found = calls_take(self._tenant_id, self._subject, facts.name, groups)
             if found is not None:
                 soon = found.reset_s <= SOON_S

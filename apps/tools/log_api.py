@@ -13,7 +13,14 @@ from rest_framework.response import Response
 
 from apps.collections.api_values import choice as word
 from runs.call_export import FORMS, calls_export
-from runs.call_log import call_choice, call_facts, call_get, call_log, people_named
+from runs.call_log import (
+    call_choice,
+    call_facts,
+    call_get,
+    call_log,
+    calls_withhold,
+    people_named,
+)
 from runs.models import CallDecision, CallPath, ToolCallStatus
 from runs.selectors import CONTENT_SHOWN
 from toolloop.json_cut import text_cut
@@ -84,6 +91,7 @@ class ToolCallsView(TenantAPIView):
         rows = call_log(actor=self.actor, choice=call_choice(request.query_params))
         pages = Pagination()
         found = pages.paginate_queryset(rows, request, view=self) or []
+        calls_withhold(self.actor, found)
         names = people_named(call.user_id for call in found)
         facts = [call_facts(call, names.get(call.user_id or 0, "")) for call in found]
         return pages.get_paginated_response(CallOutput(facts, many=True).data)

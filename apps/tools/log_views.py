@@ -23,6 +23,7 @@ from runs.call_log import (
     call_get,
     call_log,
     calls_made_by,
+    calls_withhold,
     people_named,
     tool_names_recent,
 )
@@ -57,7 +58,7 @@ def calls(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     everybody = request.actor.can("audit.read")
     context = {
         "tab": "calls",
-        "calls": _named(shown),
+        "calls": _named(request.actor, shown),
         "older": shown[-1].pk if len(found) > PAGE_SIZE else None,
         "is_later_page": bool(before),
         "choice": choice,
@@ -86,7 +87,7 @@ def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         parent = same.filter(step=row.step, call_id=row.parent_call_id).first()
     context = {
         "tab": "calls",
-        "call": _named([row])[0],
+        "call": _named(request.actor, [row])[0],
         "run": row.run,
         "arguments": _json(row.arguments_shown),
         "result": text_cut(row.content, CONTENT_SHOWN),
@@ -94,7 +95,7 @@ def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "payload": None if row.payload is None else text_cut(_json(row.payload), CONTENT_SHOWN),
         "rule": _rule(request.actor, row),
         "parent": parent,
-        "made": _named(calls_made_by(row)),
+        "made": _named(request.actor, calls_made_by(row)),
         "conversation": conversation_of(request.actor, row.run),
     }
     return render(request, "tools/call.html", context)
@@ -148,7 +149,8 @@ def conversation_of(actor: Actor, run: Run) -> int | None:
     return found if isinstance(found, int) and run.user_id == actor.user_id else None
 
 
-def _named(rows: list[ToolCall]) -> list[dict[str, Any]]:
+def _named(actor: Actor, rows: list[ToolCall]) -> list[dict[str, Any]]:
+    calls_withhold(actor, rows)
     names = people_named(row.user_id for row in rows)
     return [{"row": row, "who": names.get(row.user_id or 0, "")} for row in rows]
 

@@ -9,13 +9,14 @@ from django.utils import timezone
 
 from apps.collections.models import Collection as CollectionRow
 from apps.tools.bundles import bundle_list
-from apps.tools.guard import Guard, ToolChange
+from apps.tools.guard import Guard, Rights, ToolChange
 from apps.tools.limits import ToolLimits
 from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Subject
 from apps.tools.tenant_tools import tenant_bundles
 from apps.tools.tool_rules import tool_rules
 from basics.errors import Missing
+from runs.actors import actor_again
 from tenancy.actors import Actor
 from tenancy.selectors import role_of
 
@@ -41,21 +42,26 @@ def guard_for(
         off: names of tools not to choose from.
         change: see ``Guard``.
     """
-    subject = subject_of(actor)
-    rules = tool_rules(actor=actor, subject=subject)
+    rights, has_sources = _rights(actor)
     return Guard(
-        rules.policy,
-        subject,
+        rights,
+        again=lambda: _rights(actor_again(actor))[0],
         scope=scope,
-        entries=rules.entries,
-        can=actor.can,
         clock=timezone.now,
-        bundles=(*bundle_list(), *(tenant_bundles(actor=actor) if rules.has_sources else ())),
-        admit=ToolLimits(actor.tenant_id, subject, rules.limited).rule,
+        bundles=(*bundle_list(), *(tenant_bundles(actor=actor) if has_sources else ())),
         tools=tools,
         off=off,
         change=change,
     )
+
+
+def _rights(actor: Actor) -> tuple[Rights, bool]:
+    """Return what an actor may do by the rules of now, and whether the workspace has tools of its own."""
+    subject = subject_of(actor)
+    rules = tool_rules(actor=actor, subject=subject)
+    limits = ToolLimits(actor.tenant_id, subject, rules.limited)
+    rights = Rights(rules.policy, subject, rules.entries, actor.can, limits.rule)
+    return rights, rules.has_sources
 
 
 def grant_list(*, actor: Actor) -> QuerySet[ToolGrant]:

@@ -17,7 +17,8 @@ from tenancy.selectors import key_collections, user_actor
 # Asked at every tool call, and before each answer: by hand it costs a fourth of what the ORM takes.
 _MEMBER = """
 SELECT m.role, u.email FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
-WHERE m.tenant_id = %s AND m.user_id = %s AND u.is_active
+    JOIN tenancy_tenant t ON t.id = m.tenant_id
+WHERE m.tenant_id = %s AND m.user_id = %s AND u.is_active AND t.is_active
 """
 
 
@@ -30,29 +31,50 @@ def actor_now(run: Run) -> Actor:
     """Return the actor a run works for, with the rights that person or key has now.
 
     Raises:
-        Denied: the person has left the workspace, or the key is revoked or expired.
+        Denied: ``actor_gone``, the person has left the workspace, or the key is revoked or expired.
     """
     facts = run.request.get("actor", {})
+    key = facts.get("api_key_id") if facts.get("kind") == "api_key" else None
+    return _actor(run.tenant_id, run.user_id, facts.get("kind") == "api_key", key)
+
+
+def gone_of(run: Run) -> Denied | None:
+    """Return why a run may not go on: its person or key has lost their access; None as long as they have it."""
+    if run.request.get("actor", {}).get("kind") == "system":
+        return None
+    try:
+        actor_now(run)
+    except Denied as error:
+        return error
+    return None
+
+
+def actor_again(actor: Actor) -> Actor:
+    """Return an actor with the rights of now; the platform itself has what it has. Raises Denied as ``actor_now``."""
+    if actor.kind == "system":
+        return actor
+    return _actor(actor.tenant_id, actor.user_id, actor.kind == "api_key", actor.api_key_id)
+
+
+def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None) -> Actor:
     with connection.cursor() as cursor:
-        cursor.execute(_MEMBER, [run.tenant_id, run.user_id])
+        cursor.execute(_MEMBER, [tenant_id, user_id])
         found = cursor.fetchone()
     if found is None:
         raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
     role, email = found
-    person = User(pk=run.user_id, email=email)
-    membership = Membership(tenant_id=run.tenant_id, user=person, role=role)
-    if facts.get("kind") != "api_key":
+    person = User(pk=user_id, email=email)
+    membership = Membership(tenant_id=tenant_id, user=person, role=role)
+    if not by_key:
         return user_actor(membership)
-    key = ApiKey.objects.filter(
-        tenant_id=run.tenant_id, pk=facts.get("api_key_id"), revoked_at=None
-    ).first()
+    key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()
     if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
         raise Denied("actor_gone", "The API key that asked was revoked or has expired.")
     return Actor(
         "api_key",
-        run.tenant_id,
+        tenant_id,
         expand_scopes(key.scopes) & ROLE_ACTIONS[membership.role],
-        user_id=run.user_id,
+        user_id=user_id,
         api_key_id=key.pk,
         collections=key_collections(key),
         name=key.actor_name,

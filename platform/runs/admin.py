@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -11,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
 from runs.call_export import calls_file
-from runs.call_log import PRIVATE, WITHHELD
+from runs.call_log import PRIVATE, WITHHELD, calls_withhold
 from runs.models import (
     ChunkRead,
     PendingDecision,
@@ -126,7 +127,16 @@ class ToolCallAdmin(JournalAdmin):
                 tenant=tenant, actor=admin_actor(request, tenant_id), action="call.export", object=tenant,
                 data={"form": form, "from": "admin"},
             )  # fmt: skip
-        return calls_file(rows.order_by("-pk"), form=form, name="tool-calls")
+        return calls_file(
+            rows.order_by("-pk"), reader=partial(admin_actor, request), form=form, name="tool-calls"
+        )
+
+    def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Return a call as who looks may see it."""
+        call = super().get_object(request, *args, **kwargs)
+        if call is not None:
+            calls_withhold(admin_actor(request, call.tenant_id), [call])
+        return call
 
 
 @admin.register(RunStep)

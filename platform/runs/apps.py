@@ -10,9 +10,12 @@ class RunsConfig(AppConfig):
         from runs.providers import providers_preload
         from runs.retention import runs_sweep
         from runs.sandbox import sandbox_close
-        from runs.services import decisions_expire
+        from runs.services import decisions_expire, orphans_end, runs_bereave
+        from tenancy.losses import on_loss
 
         before_fork(providers_preload)
         on_sweep(decisions_expire)
         on_sweep(runs_sweep)
+        on_sweep(orphans_end)
+        on_loss(runs_bereave)
         before_exit(sandbox_close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -43,18 +43,21 @@ def calls_export(
             tenant=tenant, actor=actor, action="call.export", object=tenant,
             data={"form": form, "filters": choice.to_query()},
         )  # fmt: skip
-    return calls_file(rows, form=form, name=f"tool-calls-{tenant.slug}")
+    return calls_file(rows, reader=lambda _: actor, form=form, name=f"tool-calls-{tenant.slug}")
 
 
-def calls_file(rows: QuerySet[ToolCall], *, form: str, name: str) -> StreamingHttpResponse:
+def calls_file(
+    rows: QuerySet[ToolCall], *, reader: Callable[[int], Actor], form: str, name: str
+) -> StreamingHttpResponse:
     """Return calls as a file to download, read in the scope of this moment while it is sent.
 
     Args:
         rows: the newest first.
+        reader: gives who reads it in a workspace; what they may not see of documents is left out.
         form: ``csv`` or ``jsonl``.
         name: of the file, without its ending.
     """
-    batches, scope = calls_batched(rows), scope_same()
+    batches, scope = calls_batched(rows, reader), scope_same()
 
     def some() -> str | None:
         with scope():

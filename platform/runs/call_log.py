@@ -4,7 +4,7 @@ may read the audit trail see everybody's."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_date
 
 from basics.errors import Invalid, Missing
 from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
+from runs.withheld import runs_tainted, withheld_of
 from tenancy.actors import Actor
 from tenancy.models import User
 
@@ -171,9 +172,25 @@ def call_get(*, actor: Actor, pk: int) -> ToolCall:
     found: ToolCall | None = calls_visible(actor).select_related("run").filter(pk=pk).first()
     if found is None:
         raise Missing("tool call")
+    calls_withhold(actor, [found])
     if found.run.request.get(PRIVATE) and found.user_id != actor.user_id:
         found.content, found.payload = WITHHELD, None
     return found
+
+
+def calls_withhold(actor: Actor, calls: Iterable[ToolCall]) -> None:
+    """Take out of calls what the actor may not see of the documents that were read in their runs; see ``runs.withheld``."""
+    by_run: dict[int, list[ToolCall]] = {}
+    for call in calls:
+        by_run.setdefault(call.run_id, []).append(call)
+    for pk in runs_tainted(actor, by_run):
+        found = withheld_of(actor=actor, runs=[pk])
+        for call in by_run[pk]:
+            call.arguments = found.value(call.arguments)
+            call.arguments_masked = found.value(call.arguments_masked)
+            call.decision_why = found.text(call.decision_why)
+            if "content" not in call.get_deferred_fields():
+                call.content, call.payload = found.content(call.content), found.value(call.payload)
 
 
 def calls_made_by(call: ToolCall) -> list[ToolCall]:
@@ -224,13 +241,17 @@ def call_facts(call: ToolCall, who: str = "") -> dict[str, Any]:
     }
 
 
-def calls_batched(rows: QuerySet[ToolCall]) -> Iterator[list[dict[str, Any]]]:
+def calls_batched(
+    rows: QuerySet[ToolCall], reader: Callable[[int], Actor]
+) -> Iterator[list[dict[str, Any]]]:
     """Yield the facts of calls, the newest first, in batches of two statements each: no transaction stays open."""
     before: int | None = None
     while True:
         page = list((rows if before is None else rows.filter(pk__lt=before))[:EXPORT_BATCH])
         if not page:
             return
+        for tenant_id in {call.tenant_id for call in page}:
+            calls_withhold(reader(tenant_id), [c for c in page if c.tenant_id == tenant_id])
         names = people_named(call.user_id for call in page)
         yield [call_facts(call, names.get(call.user_id or 0, "")) for call in page]
         before = page[-1].pk

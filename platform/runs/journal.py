@@ -9,12 +9,13 @@ writes each step before the next begins: the job counts a worker's death against
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
 from django.utils import timezone
 
+from basics.errors import Denied
 from basics.storable import json_storable, text_storable
 from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
@@ -104,6 +105,8 @@ class RunJournal:
         toolset: the run's tools; says which version is called, and which arguments are secret.
         path: how the run's calls came here; those that tools make are known by their ids.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
+        require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
+            person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
     """
 
     def __init__(
@@ -114,12 +117,15 @@ class RunJournal:
         toolset: Toolset,
         path: str = CallPath.JOB,
         paused: bool = False,
+        require: Callable[[], Awaitable[object]] | None = None,
+        has_begun: bool = False,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
         self._verdicts: dict[tuple[int, str], Verdict] = {}
         self._toolset, self._path = toolset, path
         self._paused = paused
+        self._require, self._has_begun = require, has_begun
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
@@ -127,6 +133,9 @@ class RunJournal:
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
         await self._recorder.settle()
+        if self._has_begun:
+            await self._may_go_on()
+        self._has_begun = True
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 
@@ -165,6 +174,8 @@ class RunJournal:
 
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         """See ``Journal``: run it, use the stored result, or answer that its outcome is unknown."""
+        if tool is not None and tool.admit is None:
+            await self._may_go_on()
         row = self._rows.get(call_key(step, call.id))
         if (
             tool is None
@@ -256,6 +267,15 @@ class RunJournal:
         self._keep(row)
         if had_started:
             await self._recorder.flush()
+
+    async def _may_go_on(self) -> None:
+        if self._require is None:
+            return
+        try:
+            await self._require()
+        except Denied:
+            await self._recorder.flush()  # what became of the calls before is kept
+            raise
 
     def _keep(self, row: Row) -> None:
         self._rows[row.step, row.call_id] = row

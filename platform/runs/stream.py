@@ -197,8 +197,17 @@ HEARTBEAT = b": ping\n\n"
 HELLO = f"retry: {RETRY_MS}\n\n".encode()
 
 
-async def event_frames(tenant_id: int, run_id: int, after: int) -> AsyncGenerator[bytes, None]:
-    """Yield a run's events as JSON frames: ``event`` is the kind, ``id`` the seq; ends with ``event: end``."""
+async def event_frames(
+    tenant_id: int,
+    run_id: int,
+    after: int,
+    shown: Callable[[list[EventRow]], Awaitable[list[EventRow]]] | None = None,
+) -> AsyncGenerator[bytes, None]:
+    """Yield a run's events as JSON frames: ``event`` is the kind, ``id`` the seq; ends with ``event: end``.
+
+    Args:
+        shown: returns events as the reader may see them; None for all that is in them.
+    """
     yield HELLO
     seq = after
     async with aclosing(events_follow(tenant_id, run_id, after)) as batches:
@@ -207,6 +216,8 @@ async def event_frames(tenant_id: int, run_id: int, after: int) -> AsyncGenerato
                 yield HEARTBEAT
                 continue
             seq = batch[-1][0]
+            if shown is not None:
+                batch = await shown(batch)
             yield b"".join(
                 frame(json.dumps(data, ensure_ascii=False), seq=number, event=kind)
                 for number, kind, data in batch

@@ -51,7 +51,7 @@ def test_a_collection_that_is_not_there_is_404_before_a_run_begins(
 def test_an_edit_refuses_attachments_as_a_turn_does(
     cast: Cast,
     member: Any,
-    storage: Any,
+    storage: Any,  # noqa: F811
     embedder: Any,  # noqa: F811
 ) -> None:
     first = end(ask(cast, "One?"), "1.")

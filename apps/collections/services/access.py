@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from apps.collections.lost import document_lost_tell
 from apps.collections.models import Document, DocumentAccess
 from apps.collections.services.document import document_lock
 from basics.errors import Conflict, Invalid, Missing
@@ -70,6 +71,8 @@ def document_access_set(
             object=row,
             data={"is_restricted": is_restricted, "roles": roles, "users": users},
         )
+        for version in versions if is_restricted else ():
+            document_lost_tell(tenant=tenant, actor=actor, document=version.pk)
         notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
         row.refresh_from_db()
     return row

@@ -17,6 +17,7 @@ from django.utils import timezone
 from apps.collections import files, terms
 from apps.collections.code_graph import code_graph_forget
 from apps.collections.file_store import tree_forget
+from apps.collections.lost import document_lost_tell
 from apps.collections.models import (
     TYPE_BY_HAND,
     Chunk,
@@ -358,6 +359,7 @@ def document_remove(
         data={"collection": row.collection_id, "sha256": row.sha256, "chunks": row.chunk_count},
     )
     notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
+    document_lost_tell(tenant=tenant, actor=actor, document=row.pk)
     tenant_id, key, sha256 = tenant.pk, row.file, row.sha256
     if row.live_to is None:
         collection_id, path = row.collection_id, row.path

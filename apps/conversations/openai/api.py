@@ -12,10 +12,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.api import StreamingAPIView
-from apps.conversations.openai.follow import Followed, Outcome, answer_wait, chunks_follow
+from apps.conversations.openai.follow import (
+    CHUNKS_LOST,
+    Followed,
+    Outcome,
+    answer_wait,
+    chunks_follow,
+)
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
+from apps.conversations.shown import is_readable
 from budgets.ledger import BudgetExceeded
+from runs.actors import actor_again
+from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM
 from tenancy.database.waiting import wait_for
 from web.departures import has_left
@@ -35,16 +44,27 @@ class OpenAIView(StreamingAPIView):
         """Where this installation is reached, as the client sees it."""
         return self.request.build_absolute_uri("/").rstrip("/")
 
-    def stream(self, frames: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
-        """Return server-sent events that nothing on the way holds back."""
-        response = StreamingHttpResponse(frames, content_type=EVENT_STREAM)
+    def stream(
+        self, frames: AsyncGenerator[bytes, None], followed: Followed, last: bytes
+    ) -> StreamingHttpResponse:
+        """Return server-sent events that nothing on the way holds back, as long as the caller may read them; then ``last``."""
+        lasting = while_allowed(
+            frames,
+            actor=self.actor,
+            right="conversation.write",
+            last=last,
+            also=partial(is_readable, self.actor, followed.run),
+        )
+        response = StreamingHttpResponse(lasting, content_type=EVENT_STREAM)
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
 
     def waited(self, followed: Followed) -> Outcome:
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
-        return wait_for(answer_wait, followed, partial(has_left, self.request._request))
+        found = wait_for(answer_wait, followed, partial(has_left, self.request._request))
+        actor_again(self.actor).require("conversation.write")  # it may have waited for minutes
+        return found
 
     def failed(self, code: str, problem: Mapping[str, Any]) -> Response:
         """Return the refusal of a run that has failed: by our name of it, and as OpenAI's clients read it."""
@@ -114,7 +134,9 @@ class ChatCompletionsView(OpenAIView):
         )  # fmt: skip
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
-            return self.stream(chunks_follow(followed, with_usage=with_usage))
+            return self.stream(
+                chunks_follow(followed, with_usage=with_usage), followed, CHUNKS_LOST
+            )
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)

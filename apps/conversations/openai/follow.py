@@ -21,12 +21,14 @@ from apps.conversations.openai.wire import (
     chunks_last,
     problem_json,
 )
+from apps.conversations.shown import run_withheld
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
 from runs.usage import usage_recorded
+from runs.withheld import transcript_withheld
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
@@ -194,13 +196,15 @@ def outcome_read(followed: Followed) -> Outcome:
         turns = (
             RunStep.objects.filter(run=run).order_by("-index").values_list("turn__stop", flat=True)
         )
+        found = run_withheld(followed.actor, run)
+        whole, told = (transcript_withheld(said, found) for said in (whole, told))
         answer = answer_of(
             run,
             model=followed.model,
             text=whole.last_text if is_formed else whole.text,
             told="" if is_formed else told.text,
-            passages=passages_of(payload_list(run)),
-            pending=[(pk, name, arguments or {}) for pk, name, arguments in calls],
+            passages=passages_of(found.value(payload_list(run))),
+            pending=[(pk, name, found.value(arguments or {})) for pk, name, arguments in calls],
             approvals=[row.name for row in approvals],
             notice=_notice(followed, approvals),
             usage=usage,
@@ -250,3 +254,8 @@ def _data(value: Mapping[str, Any]) -> bytes:
 def _stop(followed: Followed) -> None:
     with tenant_scope(followed.tenant.pk):
         completion_stop(tenant=followed.tenant, actor=followed.actor, run=followed.run)
+
+
+LOST = problem_json("permission_denied", "You may not read this any more.", is_retryable=False)
+"""What a client reads whose right was taken away while an answer was streamed."""
+CHUNKS_LOST = _data({"error": LOST}) + b"data: [DONE]\n\n"

@@ -16,9 +16,11 @@ from apps.conversations.openai.segments import (
 )
 from apps.conversations.openai.services import completion_list, completion_stop
 from apps.conversations.openai.wire import turn_read
+from apps.conversations.shown import run_withheld
 from basics.errors import Missing
 from runs.models import PendingDecision, Run, RunEvent
 from runs.transcript import DECIDED, PARKED
+from runs.withheld import message_withheld
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -143,7 +145,8 @@ def _told(
 ) -> tuple[list[Message], dict[str, str]]:
     """Return what was said up to the end of some of a run's responses, and the calls that the last one ends with."""
     facts = stored.run.request["completion"]
-    history = [message_from_json(message) for message in facts["history"]]
+    found = run_withheld(actor, stored.run)
+    history = [message_withheld(message_from_json(m), found) for m in facts["history"]]
     calls: dict[str, str] = {}
     for segment in segments:
         history += _results(stored.run, calls)

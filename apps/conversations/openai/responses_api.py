@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from apps.conversations.openai.api import OpenAIView
 from apps.conversations.openai.follow import (
+    LOST,
     Followed,
     Outcome,
     outcome_read,
@@ -67,7 +68,7 @@ class ResponsesView(OpenAIView):
         repeated = (asked.response or {})["asked"]
         writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
         if values["stream"]:
-            return self.stream(_frames(followed, writer))
+            return self.stream(_frames(followed, writer), followed, _LOST)
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)
@@ -126,6 +127,12 @@ class ResponseInputsView(OpenAIView):
             tenant=self.tenant, actor=self.actor, response_id=response_id
         )
         return Response(items_page(items_of(developer, messages), **asked.validated_data))
+
+
+# https://developers.openai.com/api/reference/resources/responses: "error" is an event of its own, and the last.
+_LOST = event_frame(
+    {"type": "error", "code": LOST["code"], "message": LOST["message"], "param": None}
+)
 
 
 def _writer(stored: Stored) -> ResponseWriter:

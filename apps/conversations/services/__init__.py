@@ -35,6 +35,7 @@ from apps.conversations.services.drafts import conversation_seen, draft_set
 from apps.conversations.services.examples import EXAMPLES, example_install, example_read
 from apps.conversations.services.exports import Export, conversation_export
 from apps.conversations.services.feedback import feedback_give, feedback_withdraw
+from apps.conversations.services.lost_titles import LOST_JOB, titles_later, titles_withhold
 from apps.conversations.services.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.services.queue import (
     question_queue,
@@ -59,6 +60,7 @@ from apps.conversations.services.turns import (
 __all__ = [
     "EXAMPLES",
     "JOB_KIND",
+    "LOST_JOB",
     "MAX_TEXT",
     "QUEUE_JOB",
     "RUN_KIND",
@@ -97,6 +99,8 @@ __all__ = [
     "share_open",
     "share_revoke",
     "title_make",
+    "titles_later",
+    "titles_withhold",
     "tools_off_set",
     "turn_choose",
     "turn_continue",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from apps.tools.offer import offer_guard, offer_tools
@@ -14,6 +15,7 @@ from runs.call_log import call_get
 from runs.models import Run, ToolCall
 from runs.selectors import run_get
 from runs.services import Replay, ReplayRow, run_replay
+from runs.withheld import Withheld, withheld_of
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.masking import masked
@@ -42,7 +44,12 @@ def recorded_run_replay(
     run = run_get(actor=actor, pk=pk)
     toolset = _tools_of(actor, run)
     replay = run_replay(tenant=tenant, actor=actor, run=run, toolset=toolset, ask_model=ask_model)
-    return run, replay
+    found = withheld_of(actor=actor, runs=[run.pk])
+    return run, Replay([_told(row, found) for row in replay.rows], replay.missing)
+
+
+def _told(row: ReplayRow, found: Withheld) -> ReplayRow:
+    return replace(row, recorded=found.content(row.recorded), replayed=found.content(row.replayed))
 
 
 def _tools_of(actor: Actor, run: Run) -> Toolset:

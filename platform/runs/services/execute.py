@@ -12,11 +12,14 @@ from typing import Any, Literal
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.utils import timezone
 
 from basics.storable import json_storable, text_storable
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
+from runs.actors import gone_of
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
 from runs.parking import decisions_of, pending_store
@@ -30,6 +33,7 @@ from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
+from runs.withheld import run_require
 from toolloop.deferred import Decision
 from toolloop.events import (
     LimitReached,
@@ -111,6 +115,8 @@ async def run_execute(
         How it ended; None when there was nothing to do: it had ended before, or waits for a decision.
 
     Raises:
+        Denied: ``actor_gone``, the run's person or key has lost its access, or ``source_lost``, they may not read any more
+            what the run has read; looked at before each call.
         LeaseLost: another worker has the job; nothing more was written.
         Exception: the database's, or a bug's. The job's own rules decide about another attempt.
     """
@@ -124,7 +130,8 @@ async def run_execute(
             stop.set()
         recorder = Recorder(ctx, run.pk, start.transcript, stop)
         recorder.open()
-        watch = asyncio.create_task(stop_watch(ctx, run.pk, stop), name=f"stop-watch-{run.pk}")
+        gone = asyncio.Event()
+        watch = asyncio.create_task(stop_watch(ctx, run, stop, gone), name=f"stop-watch-{run.pk}")
         try:
             if start.is_resumed:
                 # Voids half a turn, and makes any late write of the worker before us miss.
@@ -137,6 +144,8 @@ async def run_execute(
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
+                require=lambda: ctx.in_db(run_require, run),
+                has_begun=start.is_resumed,
             )
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
@@ -174,6 +183,9 @@ async def run_execute(
                 raise recorder.error
             if ctx.lost.is_set():
                 raise LeaseLost(f"run {run.pk}: job {ctx.job_id} was taken over")
+            if gone.is_set():
+                await recorder.flush()
+                await ctx.in_db(_run_lost, run)
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
             else:
@@ -293,6 +305,14 @@ def _resumed(run: Run) -> _Start:
         usage=usage_recorded(run.pk),
         is_resumed=True,
     )
+
+
+def _run_lost(run: Run) -> None:
+    """End a run whose person or key has lost their access, which its unfinished calls say too. Raises Denied."""
+    if (lost := gone_of(run)) is not None:
+        calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, error_code="cancelled")
+        calls.update(content=Concat("content", Value(f" {lost.message}")))
+        raise lost
 
 
 async def _run_finish(

@@ -15,6 +15,7 @@ from jobs import registry
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
 from jobs.services import job_cancel
+from runs.actors import gone_of
 from runs.deciders import APPROVALS
 from runs.models import (
     ACTIVE,
@@ -27,10 +28,12 @@ from runs.models import (
 from runs.providers import model_is_free
 from runs.purse import run_payer
 from runs.selectors import transcript_read
+from runs.standing import RIGHTS
 from runs.stopping import stop_topic
 from runs.transcript import FINISHED
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
 from toolloop.errors import ConfigurationError
 from toolloop.models import LOCAL_PROVIDERS
 from toolloop.providers.registry import parse_model
@@ -149,9 +152,63 @@ _FAULTS_OF_OURS = frozenset(
 """How a job ends that may go better another time; every other reason is a refusal, which stays one."""
 
 
+def runs_bereave(tenant_id: int, user_id: int, api_key_id: int | None) -> None:
+    """End what waits in the name of somebody who has just lost their access, and tell what runs to look; see ``losses``.
+
+    Args:
+        api_key_id: the key that was lost; None when the person has left, with all their keys.
+    """
+    notify(tenant_id, RIGHTS)
+    rows = Run.objects.filter(tenant_id=tenant_id, user_id=user_id, status__in=ACTIVE)
+    if api_key_id is not None:
+        rows = rows.filter(request__actor__kind="api_key", request__actor__api_key_id=api_key_id)
+    for pk, job_id, status in rows.order_by("pk").values_list("pk", "job_id", "status"):
+        if status == RunStatus.PARKED:
+            # Job before run: the order in which everybody locks them.
+            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
+            row = Run.objects.select_for_update().get(tenant_id=tenant_id, pk=pk)
+            if row.status == RunStatus.PARKED and gone_of(row) is not None:
+                parked_end(row)
+                continue
+        notify(tenant_id, stop_topic(pk), "gone")  # a queued one finds out when it begins
+
+
+def orphans_end(limit: int = 100) -> int:
+    """End the parked runs of people who were deactivated, whose workspace was closed or whose key has expired.
+
+    Nothing tells of these at the moment they happen. For the sweeper; returns how many.
+    """
+    with platform_scope():
+        rows = Run.objects.raw(_ORPHANS, [limit])
+        found = [(row.tenant_id, row.pk, row.job_id) for row in rows]
+    for tenant_id, pk, job_id in found:
+        with tenant_scope(tenant_id), transaction.atomic():
+            Job.objects.select_for_update().filter(tenant_id=tenant_id, pk=job_id or 0).first()
+            row = Run.objects.select_for_update().filter(tenant_id=tenant_id, pk=pk).first()
+            if row is not None and row.status == RunStatus.PARKED and gone_of(row) is not None:
+                parked_end(row)
+    return len(found)
+
+
+_ORPHANS = """
+SELECT r.id, r.tenant_id, r.job_id FROM runs_run r
+WHERE r.id IN (SELECT run_id FROM runs_pendingdecision WHERE status = 'pending') AND r.status = 'parked'
+    AND coalesce(r.request->'actor'->>'kind', '') <> 'system' AND (
+    NOT EXISTS (SELECT FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
+        JOIN tenancy_tenant t ON t.id = m.tenant_id
+        WHERE m.tenant_id = r.tenant_id AND m.user_id = r.user_id AND u.is_active AND t.is_active)
+    OR r.request->'actor'->>'kind' = 'api_key' AND NOT EXISTS (SELECT FROM tenancy_apikey k
+        WHERE k.tenant_id = r.tenant_id AND k.id = (r.request->'actor'->>'api_key_id')::bigint
+        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))
+LIMIT %s
+"""
+
+
 def _abandon(run: Run, code: str, message: str) -> None:
     said = transcript_read(run)
     is_stop = run.stop_requested_at is not None
+    if (gone := gone_of(run)) is not None:
+        code, message = gone.code, gone.message
     run.status = RunStatus.STOPPED if is_stop else RunStatus.FAILED
     run.stop_reason = "stopped" if is_stop else "error"
     run.error_code = "" if is_stop else code
@@ -185,10 +242,11 @@ WITH calls AS (
     UPDATE runs_toolcall SET finished_at = %(now)s,
         status = CASE status WHEN %(running)s THEN %(unknown)s ELSE %(denied)s END,
         error_code = CASE status WHEN %(running)s THEN 'outcome_unknown' ELSE 'cancelled' END,
-        content = CASE status WHEN %(running)s THEN content ELSE %(not_run)s END
+        content = CASE status WHEN %(running)s THEN content ELSE %(not_run)s || %(why)s END
     WHERE tenant_id = %(tenant)s AND run_id = %(run)s AND status IN (%(running)s, %(waiting)s)
 ), questions AS (
-    UPDATE runs_pendingdecision SET status = %(cancelled)s, decided_at = %(now)s
+    UPDATE runs_pendingdecision SET status = %(cancelled)s, decided_at = %(now)s,
+        decision_reason = %(reason)s
     WHERE tenant_id = %(tenant)s AND run_id = %(run)s AND status = %(pending)s
     RETURNING id
 )
@@ -207,6 +265,8 @@ def open_ends_close(run: Run) -> None:
         "unknown": ToolCallStatus.UNKNOWN.value,
         "denied": ToolCallStatus.DENIED.value,
         "not_run": "This call was not run: the run ended before anybody decided about it.",
+        "why": f" {run.error_message}" if run.error_code == "actor_gone" else "",
+        "reason": run.error_message if run.error_code == "actor_gone" else "",
         "pending": DecisionStatus.PENDING.value,
         "cancelled": DecisionStatus.CANCELLED.value,
     }

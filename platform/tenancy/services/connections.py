@@ -21,6 +21,7 @@ from django.utils import timezone
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from tenancy import keys
 from tenancy.actors import Actor, system_actor
+from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, OAuthToken, Tenant
 from tenancy.permissions import APP_SCOPES
 from tenancy.scope import platform_scope, tenant_scope
@@ -189,6 +190,7 @@ def connection_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
         row.revoked_at = timezone.now()
         row.save(update_fields=["revoked_at"])
         audit_record(tenant=tenant, actor=actor, action="connection.revoke", object=row)
+        loss_tell(tenant_id=tenant.pk, user_id=row.user_id, api_key_id=row.pk)
     return row
 
 
@@ -261,6 +263,7 @@ def _end(tenant: Tenant, row: ApiKey, reason: str) -> None:
     audit_record(
         tenant=tenant, actor=_acting(row), action="connection.end", object=row, data={"reason": reason}
     )  # fmt: skip
+    loss_tell(tenant_id=tenant.pk, user_id=row.user_id, api_key_id=row.pk)
 
 
 def _acting(row: ApiKey) -> Actor:

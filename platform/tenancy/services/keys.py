@@ -11,6 +11,7 @@ from django.utils import timezone
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy import keys
 from tenancy.actors import Actor
+from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, Tenant
 from tenancy.permissions import LIMITED_SCOPES, expand_scopes
 from tenancy.scope import tenant_scope
@@ -140,6 +141,7 @@ def api_key_revoke(*, tenant: Tenant, actor: Actor, key_id: int) -> ApiKey:
         row.revoked_at = timezone.now()
         row.save(update_fields=["revoked_at"])
         audit_record(tenant=tenant, actor=actor, action="key.revoke", object=row)
+        loss_tell(tenant_id=tenant.pk, user_id=row.user_id, api_key_id=row.pk)
     return row
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.actors import Actor
+from tenancy.losses import loss_tell
 from tenancy.models import ApiKey, Invite, Membership, Role, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
@@ -75,6 +76,7 @@ def member_role_change(*, tenant: Tenant, actor: Actor, member_id: int, role: st
             object_name=member.user.email,
             data={"from": before, "to": role},
         )
+        loss_tell(tenant_id=tenant.pk, user_id=member.user_id)
     return member
 
 
@@ -115,7 +117,9 @@ def member_remove(*, tenant: Tenant, actor: Actor, member_id: int) -> None:
             object_name=member.user.email,
             data={"role": member.role, **ended},
         )
+        user_id = member.user_id
         member.delete()
+        loss_tell(tenant_id=tenant.pk, user_id=user_id)
 
 
 def lock_members(tenant: Tenant) -> None:

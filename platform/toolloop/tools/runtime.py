@@ -186,7 +186,7 @@ async def call_run(
     try:
         async with scope:
             if tool.admit is not None and not mock and not _goes_on(context):
-                await run_blocking(tool.admit)
+                await run_blocking(functools.partial(tool.admit, call.arguments or {}))
             function = functools.partial(target, **_filled(prepared, context))
             in_thread = tool.blocking and not is_async(target)
             value = await run_blocking(function) if in_thread else function()

@@ -535,9 +535,9 @@ class Groundwork(Transport):
         """Go through all rows of ``shares_list``, page by page."""
         return self._every(lambda cursor: self.shares_list(id, page_size=page_size, cursor=cursor))
 
-    def shares_create(self, id: int, *, idempotency_key: str | None = None) -> models.Share:
+    def shares_create(self, id: int, *, idempotency_key: str | None = None) -> models.ShareMade:
         """Make a link to what the branch that is shown says now; members of the workspace can open it."""
-        return cast("models.Share", self._call("POST", f"/api/v1/conversations/{id}/shares", idempotency_key=idempotency_key))
+        return cast("models.ShareMade", self._call("POST", f"/api/v1/conversations/{id}/shares", idempotency_key=idempotency_key))
 
     def shares_revoke(self, id: int, share_pk: int, *, idempotency_key: str | None = None) -> None:
         """Make a link work no more."""

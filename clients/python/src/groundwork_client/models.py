@@ -3596,6 +3596,20 @@ class Share(TypedDict):
 
 
 @final
+class ShareMade(TypedDict):
+    id: int
+    key: str
+    """Read it at /shares/{key}."""
+    title: str
+    created_at: str
+    readers: list[dict[str, Any]]
+    """Who has opened it."""
+    limited_sources: list[str]
+    """Names of the documents it rests on that not everybody here may read; readers who may not see nothing of
+    these."""
+
+
+@final
 class SharedCitation(TypedDict):
     number: int
     document_name: str

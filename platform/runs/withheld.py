@@ -1,0 +1,390 @@
+"""What a reader may not see of runs any more: the one filter of everything that is shown, told or sent of a stored run.
+
+A document that was read in a run may be limited to others, or deleted, afterwards. From then on its words are left out for
+whoever lost it, wherever they stand: in results of tools, arguments, reasoning, answers, titles, events, files. Whoever still
+has the document sees everything. Rows keep the truth; they are judged at each reading, by the rights of that moment.
+
+Which documents a run has read is known from ``ChunkRead``. A sentence is withheld when it says a word that only a withheld
+passage has, and neither the question nor a passage that the reader may see; or when it cites such a passage. That withholds
+too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Exists, QuerySet, Value
+
+from basics.errors import Denied
+from runs.actors import actor_now
+from runs.models import ChunkRead, Run, ToolCall
+from runs.transcript import FINISHED, REASONING, TEXT, Transcript
+from tenancy.actors import Actor
+from toolloop.messages import Message, ToolResult, UserMessage
+
+HIDDEN = "A source you may not see"
+SOURCE_LOST = "A document that this answer rests on was deleted, or limited to others, while it was written. Ask again."
+_MARK = f"[{HIDDEN[:1].lower()}{HIDDEN[1:]}]"
+_WORD = re.compile(r"\w+", re.UNICODE)
+_ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
+_CITED = re.compile(r"\[(?:[cC]?\d{1,18})(?:[,;\s]+[cC]?\d{1,18})*\s?\]")
+_ONE = re.compile(r"[cC]?\d{1,18}")
+# A sentence with the markers behind it, or a line; white space between them stays.
+_PIECE = re.compile(r"[^\n]*?(?:[.!?][\"'”’)\]]*(?:\s*\[[cC\d][^\]\n]{0,200}\])*(?=\s)|(?=\n)|\Z)")
+_COMMON = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "before",
+        "but",
+        "by",
+        "can",
+        "do",
+        "does",
+        "each",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "may",
+        "more",
+        "most",
+        "must",
+        "no",
+        "not",
+        "of",
+        "on",
+        "one",
+        "or",
+        "other",
+        "our",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "two",
+        "under",
+        "up",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "answer",
+        "document",
+        "documents",
+        "page",
+        "passage",
+        "passages",
+        "results",
+        "text",
+        "title",
+        "source",
+        "sources",
+        "note",
+        "query",
+        "id",
+        "ids",
+    ]
+)
+
+Judge = Callable[[Actor], Exists]
+_judges: list[Judge] = []
+
+
+def documents_judged_by(judge: Judge) -> None:
+    """Have the room that keeps documents say who may read one: a condition over ``OuterRef("document_id")``, at start-up."""
+    _judges[:] = [judge]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What one reader may not see of some runs. False where there is nothing.
+
+    Attributes:
+        documents: ids of the documents they read that the reader may not.
+        chunks: ids of the passages of these.
+        words: what these say and nothing else does, in lower case.
+    """
+
+    documents: frozenset[int] = frozenset()
+    chunks: frozenset[int] = frozenset()
+    words: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Ids of these passages as models are told them."""
+        return frozenset(f"c{chunk}" for chunk in self.chunks)
+
+    def __bool__(self) -> bool:
+        return bool(self.documents)
+
+    def text(self, text: str, numbers: Collection[int] = ()) -> str:
+        """Return a text with "a source you may not see" in place of each sentence that could tell of what is withheld.
+
+        Args:
+            numbers: of its sources that are withheld, where its markers are ``[1]``; those such as ``[c12]`` are known.
+        """
+        if not self.documents or not text:
+            return text
+        found: list[str] = []
+        for piece in _pieces(text):
+            if not self._tells(piece, numbers):
+                found.append(piece)
+                continue
+            lead = piece[: len(piece) - len(piece.lstrip())]
+            tail = piece[len(piece.rstrip()) :]
+            body = _MARK + "".join(_CITED.findall(piece))
+            if found and found[-1].strip() == body:
+                found.append(tail if "\n" in tail else "")
+            else:
+                found.append(f"{lead}{body}{tail}")
+        return "".join(found)
+
+    def value(self, value: Any) -> Any:
+        """Return JSON values with every text in them as ``text`` has it, and passages that are withheld left out."""
+        if not self.documents:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: item if key in _PLAIN else self.value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value if not self.hides(item)]
+        return value
+
+    def content(self, content: str) -> str:
+        """Return what a tool told a model: JSON as ``value`` has it, other text (and JSON that was cut) as ``text`` does."""
+        if self.documents and content[:1] in ("{", "["):
+            with suppress(ValueError):
+                return json.dumps(self.value(json.loads(content)), ensure_ascii=False)
+        return self.text(content)
+
+    def hides(self, row: object) -> bool:
+        """Tell whether a row of a search's results is of a document that is withheld."""
+        return isinstance(row, Mapping) and (
+            row.get("document_id") in self.documents
+            or row.get("chunk_id") in self.chunks
+            or str(row.get("id", "")) in self.names
+        )
+
+    def _tells(self, piece: str, numbers: Collection[int]) -> bool:
+        if any(word in self.words for word in words_of(piece)):
+            return True
+        for marker in _CITED.findall(piece):
+            for name in _ONE.findall(marker):
+                if name[:1] in "cC":
+                    if int(name[1:]) in self.chunks:
+                        return True
+                elif int(name) in numbers:
+                    return True
+        return False
+
+
+NOTHING = Withheld()
+# What programs go by, and no model or document writes.
+_PLAIN = frozenset({"step", "call_id", "id", "parent_id", "name", "status", "kind", "error_code", "decision", "stop", "model"})  # fmt: skip
+
+
+def withheld_of(
+    *, actor: Actor, runs: QuerySet[Any] | Iterable[int], told: Callable[[], Iterable[str]] = tuple
+) -> Withheld:
+    """Return what an actor may not see of some runs; one statement where that is nothing.
+
+    Args:
+        runs: their ids, or a query for them. Runs that go on from each other belong together: an answer says again what was
+            read for the one before.
+        told: gives texts that the reader has written; asked only where something is withheld.
+    """
+    if actor.kind == "system" or not _judges:
+        return NOTHING
+    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=runs)
+    if actor.can("collection.read"):
+        rows = rows.exclude(_judges[0](actor))
+    lost = list(rows.values_list("document_id", "chunk_id", "document_name"))
+    if not lost:
+        return NOTHING
+    documents = frozenset(document for document, _, _ in lost)
+    hidden: set[str] = {word for _, _, name in lost for word in words_of(name)}
+    known: set[str] = set(_COMMON)
+    calls = ToolCall.objects.filter(
+        tenant_id=actor.tenant_id, run_id__in=runs, payload__has_key="results"
+    )
+    for results in calls.values_list("payload__results", flat=True):
+        for row in results if isinstance(results, list) else ():
+            if isinstance(row, dict):
+                into = hidden if row.get("document_id") in documents else known
+                into.update(words_of(" ".join(_texts(row))))
+    for text in told():
+        known.update(words_of(text))
+    for request in Run.objects.filter(tenant_id=actor.tenant_id, pk__in=runs).values_list(
+        "request__history", flat=True
+    ):
+        for message in request if isinstance(request, list) else ():
+            if isinstance(message, dict) and message.get("role") == "user":
+                known.update(words_of(str(message.get("text", ""))))
+    return Withheld(documents, frozenset(chunk for _, chunk, _ in lost), frozenset(hidden - known))
+
+
+def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value:
+    """Return the condition that an actor may not see all that some runs have read, to be asked along with other rows."""
+    if actor.kind == "system" or not _judges:
+        return Value(value=False)
+    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=runs)
+    if actor.can("collection.read"):
+        rows = rows.exclude(_judges[0](actor))
+    return Exists(rows)
+
+
+def runs_tainted(actor: Actor, runs: Iterable[int]) -> list[int]:
+    """Return those runs that have read a document which the actor may not read now; one statement."""
+    if actor.kind == "system" or not _judges:
+        return []
+    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=list(runs))
+    if actor.can("collection.read"):
+        rows = rows.exclude(_judges[0](actor))
+    return list(rows.order_by("run_id").values_list("run_id", flat=True).distinct())
+
+
+def run_require(run: Run) -> None:
+    """Let a run go on only while its person or key is here, and may still read what it has read.
+
+    Its model would be told again what they have lost.
+
+    Raises:
+        Denied: ``actor_gone``; ``source_lost``.
+    """
+    if run.request.get("actor", {}).get("kind") == "system":
+        return
+    if withheld_of(actor=actor_now(run), runs=[run.pk]):
+        raise Denied("source_lost", SOURCE_LOST)
+
+
+def events_withheld(
+    events: Sequence[tuple[int, str, Any]], found: Withheld
+) -> list[tuple[int, str, Any]]:
+    """Return a run's events without what is withheld.
+
+    The words of a step come in pieces, which say nothing by themselves: of a run that has ended they are put together in the
+    first of them, of one under way they are left out.
+    """
+    if not found:
+        return list(events)
+    is_whole = any(kind == FINISHED for _, kind, _ in events)
+    said: dict[tuple[str, Any], str] = {}
+    for _, kind, data in events:
+        if kind in (TEXT, REASONING):
+            key = kind, data.get("step")
+            said[key] = said.get(key, "") + data["text"]
+    shown: list[tuple[int, str, Any]] = []
+    for seq, kind, data in events:
+        if kind in (TEXT, REASONING):
+            whole = said.pop((kind, data.get("step")), "")
+            text = found.text(whole) if is_whole else _MARK if whole else ""
+            shown.append((seq, kind, {**data, "text": text}))
+        else:
+            shown.append((seq, kind, found.value(data)))
+    return shown
+
+
+def transcript_withheld(transcript: Transcript, found: Withheld) -> Transcript:
+    """Return what a watcher of a run sees, without what is withheld."""
+    if not found:
+        return transcript
+    return replace(
+        transcript,
+        steps={
+            step: replace(said, text=found.text(said.text), reasoning=found.text(said.reasoning))
+            for step, said in transcript.steps.items()
+        },
+        waiting={pk: found.value(row) for pk, row in transcript.waiting.items()},
+        decided={pk: found.value(row) for pk, row in transcript.decided.items()},
+    )
+
+
+def message_withheld(message: Message, found: Withheld) -> Message:
+    """Return a message of a history without what is withheld; the reader's own words stay."""
+    if not found or isinstance(message, UserMessage):
+        return message
+    if isinstance(message, ToolResult):
+        return replace(message, content=found.content(message.content), payload=None)
+    calls = tuple(
+        replace(call, arguments=(told := found.value(call.arguments)), raw=json.dumps(told))
+        for call in message.tool_calls
+    )
+    # What its provider wrote verbatim would say it again.
+    return replace(message, text=found.text(message.text), tool_calls=calls, native=None)
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text in lower case; what JSON writes between them is none."""
+    return {word.lower() for word in _WORD.findall(_ESCAPED.sub(" ", text)) if len(word) > 1}
+
+
+def _pieces(text: str) -> Iterable[str]:
+    at = 0
+    while at < len(text):
+        found = _PIECE.match(text, at)
+        end = at if found is None else found.end()
+        while end < len(text) and text[end].isspace():
+            end += 1
+        end = max(end, at + 1)
+        yield text[at:end]
+        at = end
+
+
+def _texts(row: Mapping[str, Any]) -> Iterable[str]:
+    for value in row.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (item for item in value if isinstance(item, str))
