@@ -32,7 +32,7 @@ show(lambda: $p + $p)
 show(lambda: $p * $i)
 show(lambda: $p in $p)
 ====
-show(lambda: {{round/abs/int/float/bool/complex/str/repr/len/sum/sorted/list/tuple/max/min/any/all/ord/chr/bin/hex/oct/reversed/iter/dict/bytes/callable/type}}($p){{/ is None}})
+show(lambda: {{round/abs/int/float/bool/complex/str/repr/len/sum/sorted/list/tuple/max/min/any/all/ord/chr/bin/hex/oct/dict/bytes/callable/type}}($p){{/ is None}})
 ====
 show(lambda: round($n, $i))
 show(lambda: round($n))
