@@ -217,7 +217,11 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             job_end(row, JobStatus.SUCCEEDED)
         elif isinstance(error, JobYielded) and row.cancel_requested_at is not None:
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
-        elif isinstance(error, (JobInterrupted, JobYielded)):
+        elif isinstance(error, JobYielded):
+            row.deaths = 0  # a slice is kept for good: a death from here on is another step's
+            row.save(update_fields=["deaths"])
+            job_requeue(row, count_attempt=False)
+        elif isinstance(error, JobInterrupted):
             job_requeue(row, count_attempt=False)
         elif isinstance(error, JobPostponed):
             # Somebody who wanted it stopped meanwhile need not wait until it looks again.
