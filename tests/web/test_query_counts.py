@@ -23,6 +23,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
 from tests.permissions.world import Side, make_row
+from tests.transactions import around_requests
 
 BASELINE = Path(__file__).with_name("query_counts.json")
 COUNTS: dict[str, int] = json.loads(BASELINE.read_text())
@@ -87,7 +88,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("query_counts")]
 @pytest.fixture(scope="module")
 def costs(django_db_setup: None, django_db_blocker: Any) -> dict[str, tuple[int, int]]:
     """What each page costs with few rows and with many, all in one workspace that is rolled back."""
-    with django_db_blocker.unblock(), transaction.atomic():
+    with django_db_blocker.unblock(), around_requests():
         side = Side()
         side.row("collections.Chunk", "owner")
         asked = {name: address(side, name) for name in COUNTS}
@@ -212,7 +213,7 @@ def address(side: Side, name: str) -> tuple[str, dict[str, str]]:
 
 def cost(side: Side, name: str, url: str, headers: dict[str, str]) -> int:
     """Return the queries of one GET by the owner, and undo what it wrote; -1 when it does not answer."""
-    with transaction.atomic():
+    with around_requests():
         client = Client(raise_request_exception=False)
         client.force_login(side.user("owner"), "django.contrib.auth.backends.ModelBackend")
         with CaptureQueriesContext(connection) as queries:
