@@ -154,10 +154,10 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
             on_tick=ctx.check,
         )
     *first, last = page_parts(extracted)
-    with stage_writing(ctx, document) as (row, _):
+    with stage_writing(ctx, document, is_kept=False) as (row, _):
         Page.objects.filter(document=row).delete()
     for part in first:
-        with stage_writing(ctx, document) as (row, _):
+        with stage_writing(ctx, document, is_kept=False) as (row, _):
             pages_write(row, extracted, part)
     with stage_writing(ctx, document) as (row, _):
         pages_write(row, extracted, last)
@@ -201,7 +201,8 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
         raise DomainError("no_chunks", _why_no_chunks(extracted), status=422)
     ctx.check()
     fidelity = fidelity_measure(extracted.body_text, (draft.indexed_text for draft in drafts))
-    with stage_writing(ctx, document, is_indexing=terms.has_rows(document.pk)) as (row, locked):
+    has_rows = terms.has_rows(document.pk)
+    with stage_writing(ctx, document, is_indexing=has_rows, is_kept=False) as (row, locked):
         terms.document_unindex(collection=locked, document_id=row.pk, is_counted=row.is_live)
         Chunk.objects.filter(document=row).delete()
         row.chunk_count, row.vector_count, row.lexical_count = len(drafts), 0, 0
@@ -210,7 +211,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
     last = (len(drafts) - 1) // CHUNK_BATCH * CHUNK_BATCH
     for start in range(0, last, CHUNK_BATCH):
         meter(start, len(drafts))
-        with stage_writing(ctx, document) as (row, _):
+        with stage_writing(ctx, document, is_kept=False) as (row, _):
             chunks_write(row, drafts[start : start + CHUNK_BATCH])
     with stage_writing(ctx, document) as (row, _):
         chunks_write(row, drafts[last:])
@@ -294,7 +295,7 @@ def _embed_in(
     of_document = Chunk.objects.filter(document=document)
     came = came_vectors(document, space)
     if came is not None:
-        with stage_writing(ctx, document):
+        with stage_writing(ctx, document, is_kept=False):
             came_vectors_insert(came, space, list(of_document.order_by("index")))
     embedder = embedder_for(space, tenant=collection.tenant)
     payer = Payer(document.tenant_id, document.uploaded_by_id)

@@ -41,12 +41,13 @@ class IngestContext(Protocol):
 
 @contextmanager
 def stage_writing(
-    ctx: IngestContext, document: Document, *, is_indexing: bool = False
+    ctx: IngestContext, document: Document, *, is_indexing: bool = False, is_kept: bool = True
 ) -> Iterator[tuple[Document, Collection]]:
     """Open a stage's transaction. Locks in one order everywhere: job, collection, document.
 
     Args:
         is_indexing: lock the collection's row too, because its statistics will change.
+        is_kept: the next attempt goes on after this; False for what each attempt does again from its start.
 
     Yields:
         The fresh rows of document and collection.
@@ -72,7 +73,8 @@ def stage_writing(
             raise JobCancelled(f"document {document.pk} is gone or has ended")
         collection = Collection.objects.select_related("space").get(pk=document.collection_id)
         yield row, collection
-        ctx.advanced()
+        if is_kept:
+            ctx.advanced()
         document_announce(row)
 
 
