@@ -38,9 +38,13 @@ def offer_guard(
     return guard_for(actor=actor, scope=scope, tools=tools)
 
 
-def offer_tools(guard: Guard) -> Toolset:
-    """Return every tool, of the code and of the workspace, that some call of the guard's caller could be allowed."""
-    return Toolset(guard.tools(), withheld=guard.withheld)
+def offer_tools(guard: Guard, *, tells_withheld: bool = True) -> Toolset:
+    """Return every tool, of the code and of the workspace, that some call of the guard's caller could be allowed.
+
+    Args:
+        tells_withheld: a call of another tool that there is learns that it is not permitted, and not that it is unknown.
+    """
+    return Toolset(guard.tools(), withheld=guard.withheld if tells_withheld else None)
 
 
 def offer_context(

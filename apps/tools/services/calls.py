@@ -119,7 +119,8 @@ def calls_execute(
     if sum(len(c.raw) for c in calls) > MAX_ARGUMENTS:
         raise Invalid("invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "tool_calls"})  # fmt: skip
     guard = offer_guard(actor=actor, collections=collections)
-    toolset = offer_tools(guard)
+    # A client of MCP lists the tools by itself: one that it may not call is not there for it.
+    toolset = offer_tools(guard, tells_withheld=path != CallPath.MCP)
     verdicts: dict[str, Verdict] = {}
     checked = [_checked(call, toolset, verdicts) for call in calls]
     waiting = [c.call for c in checked if isinstance(c, PendingCall)]

@@ -112,6 +112,7 @@ def is_refused(response: Any, error: str = "invalid_grant") -> bool:
     return bool(response.json()["error"] == error)
 
 
+@pytest.mark.django_db(transaction=True)  # a call reads rights in another thread
 def test_connected_application_acts_as_its_member_within_its_scopes(app: App) -> None:
     tokens = app.connect("tool.run", "search.run")
     assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "search.run tool.run")
