@@ -11,5 +11,5 @@ def around_requests() -> transaction.Atomic:
     In any other a request that gives its connection back, as each does before its answer is sent, is an error.
     """
     atomic = transaction.Atomic(using=None, savepoint=True, durable=False)
-    atomic._from_testcase = True
+    atomic._from_testcase = True  # type: ignore[attr-defined]
     return atomic

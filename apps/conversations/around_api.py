@@ -152,7 +152,9 @@ class SharesView(_AroundView):
         """Make a link to what the branch that is shown says now; members of the workspace can open it."""
         conversation = self.conversation(pk)
         share = services.share_create(**self.who(), conversation=conversation)
-        share.limited_sources = limited_sources(actor=self.actor, conversation=conversation)
+        share.limited_sources = limited_sources(  # type: ignore[attr-defined]
+            actor=self.actor, conversation=conversation
+        )
         return Response(ShareMadeOutput(share).data, status=status.HTTP_201_CREATED)
 
 

@@ -132,7 +132,7 @@ class SourcesView(_Base):
             most=_PAGE + 1,
         )
         is_more = len(found) > _PAGE
-        shown = SourceOutput(found[:_PAGE], many=True).data
+        shown = list(SourceOutput(found[:_PAGE], many=True).data)
         return page_linked(
             request, shown, {"after": found[_PAGE - 1].document} if is_more else None
         )

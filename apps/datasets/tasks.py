@@ -28,6 +28,8 @@ from toolloop.tools import Toolset
 
 ATTEMPTS = 1000
 """An error of a driver is tried again; what it has done is in its items, so there is no harm in many."""
+DEATHS = 20
+"""Workers that may die in a row without a row getting on: dozens are under way at once, and any of them may be what kills."""
 TOOLS = ("search_documentation", "get_linked_chunk")
 CODE_TOOL = "search_codebase"
 
@@ -38,7 +40,7 @@ def driver_ended(ended: Job) -> None:
         job_halt(int(ended.payload["job_id"]), ended.error_message or "The worker was lost.")
 
 
-@job(DRIVE, lane="loop", max_attempts=ATTEMPTS, on_end=driver_ended)
+@job(DRIVE, lane="loop", max_attempts=ATTEMPTS, max_deaths=DEATHS, on_end=driver_ended)
 async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
     """Work on a generation job until it is done, paused or stopped; safe to run again at any point."""
     prepared = await ctx.in_db(_prepare, ctx, job_id)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import BooleanField, F, Func, QuerySet
 
 from apps.collections.models import Document
 from apps.datasets.models import DatasetVersion, RowContent, VersionRow
@@ -13,9 +13,23 @@ from basics.errors import Denied
 from tenancy.actors import Actor
 
 Q = TypeVar("Q", bound="QuerySet[Any]")
-_RESTS_ON = (
-    "EXISTS (SELECT FROM jsonb_array_elements({column}) s WHERE (s->>'document_id') = ANY (%s))"
-)
+
+
+class _RestsOn(Func):
+    """Whether a column of sources names one of some documents."""
+
+    output_field = BooleanField()
+
+    def __init__(self, sources: str, documents: Sequence[str]) -> None:
+        super().__init__(F(sources))
+        self.documents = tuple(documents)
+
+    def as_sql(  # type: ignore[override]
+        self, compiler: Any, connection: Any, **_: Any
+    ) -> tuple[str, list[Any]]:
+        column, values = compiler.compile(self.get_source_expressions()[0])
+        sql = f"EXISTS (SELECT FROM jsonb_array_elements({column}) s WHERE (s->>'document_id') = ANY (%s))"
+        return sql, [*values, list(self.documents)]
 
 
 def documents_hidden(actor: Actor) -> list[str]:
@@ -32,8 +46,7 @@ def rows_readable(rows: Q, actor: Actor) -> Q:
     hidden = documents_hidden(actor)
     if not hidden:
         return rows
-    rests = RawSQL(_RESTS_ON.format(column='"datasets_datasetrow"."sources"'), [hidden])  # noqa: S611 - a constant
-    return rows.alias(rests_on_hidden=rests).filter(rests_on_hidden=False)
+    return rows.alias(rests_on_hidden=_RestsOn("sources", hidden)).filter(rests_on_hidden=False)
 
 
 def version_require(*, actor: Actor, version: DatasetVersion) -> None:
@@ -45,8 +58,7 @@ def version_require(*, actor: Actor, version: DatasetVersion) -> None:
     hidden = documents_hidden(actor)
     if not hidden:
         return
-    rests = RawSQL(_RESTS_ON.format(column='"datasets_rowcontent"."data"->\'sources\''), [hidden])  # noqa: S611 - a constant
     members = VersionRow.objects.filter(tenant_id=actor.tenant_id, version=version)
     rows = RowContent.objects.filter(pk__in=members.values("content_id"))
-    if rows.alias(rests=rests).filter(rests=True).exists():
+    if rows.alias(rests=_RestsOn("data__sources", hidden)).filter(rests=True).exists():
         raise Denied("sources_limited", "Rows of this version rest on documents that you may not read.")  # fmt: skip

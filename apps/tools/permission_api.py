@@ -74,7 +74,7 @@ class GrantsView(TenantAPIView):
         """List who may call what, the newest first. Deny wins, then ask, then allow; what is not granted is denied."""
         pages = self.pagination_class()
         found = pages.paginate_queryset(grant_list(actor=self.actor), request, view=self)
-        return pages.get_paginated_response(_grants_out(self.actor, found))
+        return pages.get_paginated_response(_grants_out(self.actor, found or []))
 
     @extend_schema(operation_id="tool_grants_create", tags=["tools"], request=GrantInput, responses={201: GrantOutput})  # fmt: skip
     def post(self, request: Request) -> Response:

@@ -152,7 +152,9 @@ class JobContext:
         Raises:
             LeaseLost: the job was taken over or ended; the transaction must not go on.
         """
-        if self.deaths and not self.is_complete:  # ended in this very transaction: nobody counts any more
+        if (
+            self.deaths and not self.is_complete
+        ):  # ended in this very transaction: nobody counts any more
             self._fenced(_ADVANCED)
             self.deaths = 0
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 Lane = Literal["cpu", "loop"]
+MAX_DEATHS = 3
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -27,8 +28,9 @@ class JobKind:
     Attributes:
         lane: ``cpu`` runs in the worker process's main thread, few at a time; ``loop`` is a coroutine on the process's
             event loop, many at a time.
-        max_attempts: most errors in all, the last one included. A step that kills its worker is given up after so
-            many deaths in a row too, and after ``MAX_DEATHS`` at the latest.
+        max_attempts: most errors in all, the last one included.
+        max_deaths: so many workers may die in a row in the same step, which is then taken to be what kills them. A kind
+            whose job carries many steps at once cannot tell which of them it is, and allows more.
         on_end: called inside the transaction that ends a job without success (failed or cancelled), also when the
             worker is dead and the sweeper ends it, so that the application's own row ends with it.
     """
@@ -37,6 +39,7 @@ class JobKind:
     handler: Callable[..., Any]
     lane: Lane
     max_attempts: int
+    max_deaths: int
     on_end: Callable[[Job], None] | None
 
 
@@ -48,6 +51,7 @@ def job(
     *,
     lane: Lane = "cpu",
     max_attempts: int = 3,
+    max_deaths: int | None = None,
     on_end: Callable[[Job], None] | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as what runs jobs of this kind.
@@ -62,7 +66,8 @@ def job(
         known = _kinds.get(name)
         if known is not None and known.handler is not handler:
             raise ValueError(f"job kind {name!r} is registered twice")
-        _kinds[name] = JobKind(name, handler, lane, max_attempts, on_end)
+        deaths = min(max_attempts, MAX_DEATHS) if max_deaths is None else max_deaths
+        _kinds[name] = JobKind(name, handler, lane, max_attempts, deaths, on_end)
         return handler
 
     return register

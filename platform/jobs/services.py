@@ -20,8 +20,6 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 
 BACKOFF_S = (2, 10, 60, 300)
-MAX_DEATHS = 3
-"""So many workers may die in a row in the same step of a job; then the step is taken to be what kills them."""
 
 
 def job_enqueue(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs import registry
 from jobs.heartbeat import worker_is_dead
 from jobs.models import Job, JobStatus
-from jobs.services import MAX_DEATHS, job_end, job_requeue, wake
+from jobs.services import job_end, job_requeue, wake
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -84,7 +84,7 @@ def _take_back(pk: int, gone: Q) -> None:
         )
         if job.cancel_requested_at is not None:
             job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
-        elif job.deaths >= min(job.max_attempts, MAX_DEATHS):
+        elif job.deaths >= _most_deaths(job):
             job_end(
                 job,
                 JobStatus.FAILED,
@@ -94,6 +94,13 @@ def _take_back(pk: int, gone: Q) -> None:
             )
         else:
             job_requeue(job)
+
+
+def _most_deaths(job: Job) -> int:
+    try:
+        return registry.get(job.kind).max_deaths
+    except LookupError:  # of a release whose code is gone
+        return registry.MAX_DEATHS
 
 
 def _times(count: int) -> str:

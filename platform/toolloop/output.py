@@ -13,7 +13,6 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, NoReturn
 
 from toolloop.errors import ConfigurationError
@@ -234,6 +233,8 @@ def _float(text: str) -> float:
 
 def _exact(text: str) -> float | str:
     number = _float(text)
+    from decimal import Decimal  # only where an answer has digits that a float may lose
+
     return number if Decimal(repr(number)) == Decimal(text) else text
 
 

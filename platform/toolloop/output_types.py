@@ -9,7 +9,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -146,6 +145,8 @@ def _problems(error: Any) -> str:
 
 def _is_finite(value: Any) -> bool:
     """Tell whether there is no NaN and nothing infinite in a value made from JSON."""
+    from decimal import Decimal  # late: the loop itself has no use for it
+
     waiting, seen = [value], set[int]()
     while waiting:
         item = waiting.pop()

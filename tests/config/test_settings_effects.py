@@ -38,7 +38,7 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_SIGNUP": ("open", "settings.SIGNUP", "open"),
     "GROUNDWORK_EMAIL_URL": ("smtp://ann:pw@mail.example.org:587",
         "[settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_HOST_USER, settings.EMAIL_USE_TLS, settings.EMAIL_BACKEND]",
-        ["mail.example.org", 587, "ann", True, "django.core.mail.backends.smtp.EmailBackend"]),
+        ["mail.example.org", 587, "ann", True, "tenancy.mail.EmailBackend"]),
     "GROUNDWORK_EMAIL_FROM": ("Desk <desk@example.org>", "settings.DEFAULT_FROM_EMAIL", "Desk <desk@example.org>"),
     "GROUNDWORK_LOG_LEVEL": ("WARNING", "[settings.LOGGING['root']['level'], settings.LOGGING['loggers']['django']['level']]",
         ["WARNING", "WARNING"]),

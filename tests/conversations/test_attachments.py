@@ -19,12 +19,13 @@ from apps.conversations.assistants import VersionSpec
 from apps.conversations.attachments import ATTACHED
 from apps.conversations.exports import export_json, export_markdown
 from apps.conversations.models import Attachment, Conversation, Turn
-from apps.conversations.sharing import HIDDEN, shared_view
+from apps.conversations.sharing import shared_view
 from apps.tools.models import ToolGrant
 from basics.errors import Invalid
 from jobs.models import Job, JobStatus
 from runs.call_log import WITHHELD, CallChoice, call_get, call_log
 from runs.models import RunStatus, ToolCall
+from runs.withheld import HIDDEN
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import attempt, embedder, storage  # noqa: F401 - fixtures

@@ -65,6 +65,7 @@ def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None
         passages=PASSAGES,
         pending=(),
         approvals=(),
+        notice="",
         usage={},
         stop="end",
     )

@@ -106,7 +106,9 @@ def faces(cast: Cast, turn: Turn, role: str = "member") -> dict[str, str]:
         "tool-calls", *(f"tool-calls/{pk}" for pk in pks), "tool-calls/file?form=csv",
     ]  # fmt: skip
     said = {path: client.get(path) for path in pages}
-    said |= {f"/api/v1/{path}": client.get(f"/api/v1/{path}", **key) for path in rest}
+    said |= {
+        f"/api/v1/{path}": client.get(f"/api/v1/{path}", **dict[str, Any](key)) for path in rest
+    }
     return {path: f"{r.status_code} {body(r)}" for path, r in said.items()}
 
 

@@ -13,8 +13,9 @@ from asgiref.sync import sync_to_async
 from apps.collections.models import Document
 from apps.conversations import exports, selectors, services
 from apps.conversations.models import Conversation, ConversationShare, Turn
-from apps.conversations.sharing import HIDDEN, share_list, shared_view
+from apps.conversations.sharing import share_list, shared_view
 from basics.errors import Conflict, Missing
+from runs.withheld import HIDDEN
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask

@@ -103,7 +103,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (
-            10,
+            11,
             [
                 '{"day": "2026-11-23", "price": "2.20"}',
                 "so far: row 0;",
@@ -124,4 +124,4 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert [line.rstrip() for line in done.stdout.strip().splitlines()] == lines
-    assert len(TOOLKIT) == 11
+    assert len(TOOLKIT) == 12

@@ -224,12 +224,30 @@ class Holder:
     inner: list[Socket]
 
 
-def gives_socket() -> Socket: ...
-def gives_list() -> list[Socket]: ...
-def gives_maybe() -> dict[str, Socket] | None: ...
-def gives_holder() -> Holder: ...
-def gives_function() -> Callable[[], int]: ...
-def gives_lock() -> threading.Event: ...
+def gives_socket() -> Socket:
+    raise NotImplementedError
+
+
+def gives_list() -> list[Socket]:
+    raise NotImplementedError
+
+
+def gives_maybe() -> dict[str, Socket] | None:
+    raise NotImplementedError
+
+
+def gives_holder() -> Holder:
+    raise NotImplementedError
+
+
+def gives_function() -> Callable[[], int]:
+    raise NotImplementedError
+
+
+def gives_lock() -> threading.Event:
+    raise NotImplementedError
+
+
 async def gives_stream() -> AsyncIterator[Socket]:
     yield Socket()
 

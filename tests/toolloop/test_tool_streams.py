@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -62,7 +62,7 @@ async def test_pieces_are_told_in_order_and_make_the_result(
 
 async def test_value_that_a_plain_generator_returns_is_the_result() -> None:
     @tool
-    def act() -> Iterator[str]:
+    def act() -> Generator[str, None, dict[str, int]]:
         """Act."""
         yield "looking"
         return {"found": 3}

@@ -306,7 +306,7 @@ def test_refused_webhook_is_one_line_in_the_log(
     with caplog.at_level("INFO"):
         work(cast)
         with tenant_scope(cast.tenant.pk):
-            Job.objects.update(attempts=MAX_ATTEMPTS - 1)
+            Job.objects.update(failures=MAX_ATTEMPTS - 1)
         work(cast)
     lines = [record for record in caplog.records if "job_" in record.getMessage()]
     assert any("job_failed" in record.getMessage() for record in lines)

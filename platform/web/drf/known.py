@@ -37,7 +37,7 @@ def parameters_check(view: Any, request: Request) -> None:
     """
     if not request.query_params:
         return
-    known = parameters_known(type(view), str(request.method))
+    known = parameters_known(_class(view), str(request.method))
     if known is None:
         return
     problems = _problems([n for n in request.query_params if n not in known], known, "parameter")
@@ -55,7 +55,7 @@ def body_check(view: Any, request: Request) -> None:
         ParseError: the body cannot be read.
         ValidationError: it names each of them, and the nearest that there is.
     """
-    known = fields_known(type(view), str(request.method))
+    known = fields_known(_class(view), str(request.method))
     if known is not None and (problems := _unknown_in(request.data, known)):
         raise exceptions.ValidationError(problems)
 
@@ -86,7 +86,7 @@ def parameters_known(view_class: Any, method: str) -> Mapping[str, OpenApiParame
 
 
 @cache
-def fields_known(view_class: type, method: str) -> Fields | None:
+def fields_known(view_class: Any, method: str) -> Fields | None:
     """Return the fields of an operation's body; None when its schema does not tell, or it has none."""
     schema = _schema(view_class, method)
     shape = None if schema is None else schema.get_request_serializer()
@@ -95,6 +95,10 @@ def fields_known(view_class: type, method: str) -> Fields | None:
     if isinstance(shape, OpenApiRequest):
         shape = shape.request
     return _fields(shape)
+
+
+def _class(view: Any) -> Any:
+    return type(view)
 
 
 def _schema(view_class: Any, method: str) -> Any:

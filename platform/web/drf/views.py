@@ -50,7 +50,8 @@ class TenantAPIView(APIView):
         """Return one page of rows; the view names its ``pagination_class``, so that the schema says so too."""
         pages: Any = (self.pagination_class or Pagination)()
         found = pages.paginate_queryset(rows, self.request, view=self)
-        return pages.get_paginated_response(output(found, many=True).data)
+        response: Response = pages.get_paginated_response(output(found, many=True).data)
+        return response
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         self._uploads = watch_uploads(request)

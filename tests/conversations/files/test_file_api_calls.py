@@ -14,7 +14,7 @@ from tests.collections.source_tree.conftest import Write, scope, write  # noqa: 
 from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FILES = {"README.md": "Groundwork\n", "src/Main.py": "Total = 1\n", "src/inner/util.py": "total = 2\n", "notes.txt": b"caf\xe9\n"}  # fmt: skip
+FILES: dict[str, bytes | str] = {"README.md": "Groundwork\n", "src/Main.py": "Total = 1\n", "src/inner/util.py": "total = 2\n", "notes.txt": b"caf\xe9\n"}  # fmt: skip
 
 
 @pytest.fixture

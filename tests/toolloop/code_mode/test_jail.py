@@ -280,6 +280,7 @@ async def test_program_finds_the_same_world_when_it_goes_on_after_a_pause():
     result = await paused_mode().resume(paused.state, {waiting.call.id: waiting.approve()})
     assert result.success, result.to_text()
     assert result.output.splitlines()[0] == paused.output.splitlines()[0]
+    assert waiting.call.arguments is not None
     assert result.output.splitlines()[1] == f"sent {waiting.call.arguments['to']}"
 
 
