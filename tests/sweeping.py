@@ -28,7 +28,9 @@ def sweep(*_: Any) -> None:
         tables = _tables()
         names = ", ".join(f'"{table}"' for table in tables)
         with transaction.atomic(), connection.cursor() as cursor:
-            # As TRUNCATE does, wait for what a running server is writing: its row could point to one deleted here.
+            # As TRUNCATE does, wait for what a running server is writing: its row could point to one deleted here. Not for
+            # ever: a test that failed may have left a worker that stands still in a transaction.
+            cursor.execute("SET LOCAL lock_timeout = '120s'")
             cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
             cursor.execute(_count_statement())
             found = dict(cursor.fetchall())
