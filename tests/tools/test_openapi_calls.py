@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 from collections.abc import Iterator
 from email.parser import BytesParser
 from typing import Any
@@ -216,8 +217,9 @@ def test_answer_that_is_an_error_is_told(
 
 
 def test_server_that_is_not_there_is_told(api: ApiServer) -> None:
-    api.server.server_close()
-    result = call(source_of(api.url), operation("post"))
+    with socket.socket() as taken:  # nobody listens here, and nobody else can begin to
+        taken.bind(("127.0.0.1", 0))
+        result = call(source_of(f"http://127.0.0.1:{taken.getsockname()[1]}"), operation("post"))
     assert result.is_error
     assert "could not be reached" in result.content
     assert "done all the same" not in result.content
