@@ -7,7 +7,7 @@ named by the model, so that one server serves every test at once:
 times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
 same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
-``ends_<reason>`` (finish_reason of the answer, default stop), ``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
+``ends_<reason>`` (finish_reason of the answer, default stop), ``tier_<word>`` (service tier that it says it was served in), ``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
 a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
@@ -28,6 +28,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.fake_batches import FakeBatches, Sent
+
 WORDS = (  # noqa: SIM905 - prose reads better than a list
     "The duty applies to every entry on or after the date named in the notice and stays in force "
     "until it is changed by another one so importers should keep proof of origin at hand"
@@ -42,6 +44,7 @@ class FakeProvider:
         replies: by model, what makes an answer of a request's body; it is called in the server's thread. What it
             returns may be a number: then that is the status of a refusal. A list is of calls.
         retry_after: header of refusals, "" for none.
+        batches: the batch APIs of OpenAI, Anthropic and Gemini, and their single calls: ``tests.fake_batches``.
     """
 
     def __init__(self) -> None:
@@ -50,6 +53,7 @@ class FakeProvider:
             str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]
         ] = {}
         self.retry_after = ""
+        self.batches = FakeBatches(self.replies)
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""
@@ -59,7 +63,13 @@ class FakeProvider:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while head := await self._head(reader):
                 method, path, length = head
-                body = json.loads(await reader.readexactly(length)) if length else {}
+                content = await reader.readexactly(length) if length else b""
+                if self.batches.takes(path):
+                    if not self._sent(writer, self.batches.answer(method, path, content)):
+                        break
+                    await writer.drain()
+                    continue
+                body = json.loads(content) if content else {}
                 if method == "GET" and path == "/log":
                     self._plain(writer, 200, self.log)
                 elif method == "GET" and path.endswith("/models"):
@@ -73,6 +83,17 @@ class FakeProvider:
         writer.close()
 
     @staticmethod
+    def _sent(writer: asyncio.StreamWriter, sent: Sent | None) -> bool:
+        """Write an answer of the batch APIs; False when the connection must close."""
+        if sent is None:
+            return False
+        status, headers, content = sent
+        given = {"Content-Length": str(len(content)), **headers}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        writer.write(f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode() + content)
+        return given["Content-Length"] == str(len(content))
+
+    @staticmethod
     async def _head(reader: asyncio.StreamReader) -> tuple[str, str, int] | None:
         try:
             raw = await reader.readuntil(b"\r\n\r\n")
@@ -80,7 +101,9 @@ class FakeProvider:
             return None
         lines = raw.decode("latin-1").split("\r\n")
         method, path, _ = lines[0].split(" ", 2)
-        found = re.search(r"content-length: (\d+)", raw.decode("latin-1"), re.IGNORECASE)
+        found = re.search(
+            r"^content-length: (\d+)", raw.decode("latin-1"), re.IGNORECASE | re.MULTILINE
+        )
         return method, path, int(found[1]) if found else 0
 
     @staticmethod
@@ -202,6 +225,8 @@ class FakeProvider:
 
     def _chunk(self, writer: asyncio.StreamWriter, data: dict[str, Any]) -> None:
         data |= {"id": "chatcmpl-fake", "object": "chat.completion.chunk", "created": 0}
+        if tier := re.search(r"-tier_(\w+)", data["model"]):
+            data["service_tier"] = tier[1]
         self._raw(writer, f"data: {json.dumps(data)}\n\n".encode())
 
     @staticmethod
@@ -220,8 +245,19 @@ def running() -> Iterator[tuple[str, FakeProvider]]:
     try:
         yield f"http://127.0.0.1:{port}/v1", provider
     finally:
+        asyncio.run_coroutine_threadsafe(_ended(server), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(5)
+        thread.join(30)
+        loop.close()
+
+
+async def _ended(server: asyncio.Server) -> None:
+    """Take no more requests, and end those under way: none is left to be told of when the loop goes."""
+    server.close()
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _main(port: int) -> None:

@@ -11,9 +11,16 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.collections import identifier_sql
-        from apps.collections.selectors import collection_choices, document_readable
-        from jobs.registry import before_fork
+        from apps.collections.code_kinds import codes_sweep
+        from apps.collections.lexical_upgrade import terms_sweep
+        from apps.collections.selectors import (
+            collection_choices,
+            document_readable,
+            documents_unnamed,
+        )
+        from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
+        from tenancy.audit_names import audit_names_judged_by
         from tenancy.walls import register_function
         from web.key_collections import key_collections_from
 
@@ -21,8 +28,11 @@ class CollectionsConfig(AppConfig):
             identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES
         )
         before_fork(_preload)
+        on_sweep(codes_sweep)
+        on_sweep(terms_sweep)
         key_collections_from(collection_choices)
         documents_judged_by(document_readable)
+        audit_names_judged_by("collections.document", documents_unnamed)
 
 
 def _preload() -> None:

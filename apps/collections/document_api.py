@@ -220,7 +220,7 @@ class TypeRulesView(TenantAPIView):
 
     @extend_schema(operation_id="document_types_set", tags=["documents"], request=TypeRulesShape, responses=TypeRulesShape)  # fmt: skip
     def put(self, request: Request) -> Response:
-        """Replace the rules; they count for documents that are read from now on. Null removes them."""
+        """Replace the rules; documents that are here get their types in the background. Null removes the rules."""
         rules = valid(TypeRulesShape, request.data)["rules"]
         services.type_rules_set(tenant=self.tenant, actor=self.actor, rules=rules)
         return self.get(request)

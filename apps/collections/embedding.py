@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from apps.collections.embedders import base
-from apps.collections.embedders.registry import DEFAULT_EMBEDDER, make_embedder
+from apps.collections.embedders.registry import DEFAULT_EMBEDDER, languages_of, make_embedder
 from apps.collections.models import EmbeddingSpace
 from tenancy.model_servers import model_client_blocking
 from tenancy.models import Tenant
@@ -91,6 +91,11 @@ def setting_of(space: EmbeddingSpace) -> str:
     if space.provider == "local":
         return setting + (":fp32" if space.fingerprint.startswith("fp32") else "")
     return f"{setting}@{space.dimensions}"
+
+
+def languages_known(space: EmbeddingSpace) -> tuple[str, ...] | None:
+    """Return the languages that the model of a space has learnt, by their English names; None for all that there are."""
+    return languages_of(space.provider, space.model)
 
 
 def embedder_of_setting(setting: str, *, tenant: Tenant) -> base.Embedder:

@@ -42,7 +42,7 @@ async def list_directory(
         )  # fmt: skip
         return _listing(page)
 
-    return await files_read(context, collection, work)
+    return await files_read(context, collection, work, None)
 
 
 @tool(group="collections.files")
@@ -67,6 +67,7 @@ async def read_file(
         context,
         collection,
         lambda actor, row: _read(actor, row, path, start_line, end_line or None, encoding),
+        (path,),
     )
 
 
@@ -131,7 +132,7 @@ async def project_structure(
         )
         return file_selectors.as_json(root)
 
-    return await files_read(context, collection, work)
+    return await files_read(context, collection, work, None)
 
 
 @tool(group="collections.files")
@@ -149,6 +150,7 @@ async def diff_files(context: ToolContext, collection: str, path: str, other: st
         lambda actor, row: {
             "diff": file_history.diff_files(actor=actor, collection=row, path=path, other=other)
         },
+        (path, other),
     )
 
 
@@ -164,6 +166,7 @@ async def check_syntax(context: ToolContext, collection: str, path: str) -> Tool
         context,
         collection,
         lambda actor, row: asdict(file_checks.check_syntax(actor=actor, collection=row, path=path)),
+        (path,),
     )
 
 

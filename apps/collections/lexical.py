@@ -17,181 +17,112 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from apps.collections.ingestion.identifiers import identifier_list
+from apps.collections.word_parts import set_apart, word_parts
+from toolloop.languages import function_words
 
 K1 = 1.2
 B = 0.75
 # Dimensions of the ``sparsevec`` column, pgvector's limit. Ids count from 0 as in the ``pgvector`` package's
 # ``SparseVector(dict, dims)``; its text form adds one by itself.
 SPARSE_DIMS = 1_000_000_000
-MAX_TERMS = 1000  # non-zero entries that a pgvector index can hold
+MAX_TERMS = 8000  # non-zero entries; pgvector's sparsevec takes 16,000, and 4,000 Chinese letters make up to 8,000
 _MAX_TERM_CHARS = 200
 
 # Words that carry no topic; negations and numbers are kept.
-STOP_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "down",
-        "during",
-        "each",
-        "few",
-        "for",
-        "from",
-        "further",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "herself",
-        "him",
-        "himself",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "me",
-        "more",
-        "most",
-        "my",
-        "myself",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "ours",
-        "ourselves",
-        "out",
-        "over",
-        "own",
-        "same",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yours",
-        "yourself",
-        "yourselves",
-        "s",
-        "t",
-        "d",
-        "ll",
-        "m",
-        "re",
-        "ve",
-    ]
-)
+_STOP = """
+    a about above after again all also am an and any are as at be because been before being below between both
+    but by can could did do does doing down during each few for from further had has have having he her here
+    hers herself him himself his how i if in into is it its itself just me more most my myself of off on once
+    only or other our ours ourselves out over own same she should so some such than that the their theirs them
+    themselves then there these they this those through to too under until up very was we were what when where
+    which while who whom why will with would you your yours yourself yourselves s t d ll m re ve
+"""
+STOP_WORDS = frozenset(_STOP.split())
 
-# Languages a collection can have; "simple" reduces nothing. English also has its stop words left out, the others leave
-# them to their low weight.
+# Languages a collection can have; "simple" reduces nothing.
 # fmt: off
 LANGUAGES = (
-    "simple", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian",
-    "norwegian", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+    "simple", "arabic", "czech", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi",
+    "hungarian", "indonesian", "italian", "norwegian", "persian", "polish", "portuguese", "romanian", "russian",
+    "spanish", "swedish", "turkish",
 )
 # fmt: on
+VERSION = 2
+"""Of the way in which texts become terms; raised when the same text becomes others. 1 knew Latin-like scripts alone."""
 _WORD = re.compile(r"[^\W_]+")
 _local = threading.local()
 
 
-def tokenise(text: str, language: str = "english") -> list[str]:
+def form_of(language: str, version: int = VERSION) -> str:
+    """Name the form of terms, as rows keep it: a question must be asked in each form that the rows searched have.
+
+    Args:
+        language: one of ``LANGUAGES``.
+    """
+    return f"{version}:{language}"
+
+
+def form_for(told: str, assumed: str) -> str:
+    """Name the form for a text.
+
+    Args:
+        told: English name of the language that the text is plainly in, "" where it is not plain.
+        assumed: language of its collection; "simple" is for all of its texts, another for those that do not tell.
+    """
+    own = told.lower()
+    return form_of(own if assumed != "simple" and own in LANGUAGES else assumed)
+
+
+def is_current(form: str) -> bool:
+    """Tell whether terms of this form are what ``tokenise`` makes now."""
+    return form.startswith(f"{VERSION}:")
+
+
+def tokenise_as(text: str, form: str, common: frozenset[str] = frozenset()) -> list[str]:
+    """List the terms of a text in a form; see ``tokenise``."""
+    version, _, language = form.partition(":")
+    return tokenise(text, language, version=int(version), common=common)
+
+
+def tokenise(
+    text: str,
+    language: str = "english",
+    *,
+    version: int = VERSION,
+    common: frozenset[str] = frozenset(),
+) -> list[str]:
     """List the terms of a text in order, repeats included.
 
     Args:
         text: anything.
         language: one of ``LANGUAGES``.
+        version: an earlier ``VERSION``, for questions to rows that were made by it.
+        common: words to leave out besides those of the language.
 
     Words are compatibility-normalised, lower-cased, freed of accents' variants by NFKC, without stop words, and
-    stemmed (Snowball) when purely alphabetic; words with digits stay as they are. Every identifier
-    (``8539.50.00``, ``get_user_name``, ``getUserName``) counts as a whole besides its parts.
+    stemmed (Snowball) when they have no digits; words with digits stay as they are. Scripts without spaces become pairs
+    of letters (``apps.collections.word_parts``). Every identifier (``8539.50.00``, ``get_user_name``,
+    ``getUserName``) counts as a whole besides its parts.
     """
     text = unicodedata.normalize("NFKC", text)
+    words = _words_of(text) if version > 1 else _words(text)
+    if common:
+        words = [word for word in words if word not in common]
     if language == "english":
-        terms = [_term(word) for word in _words(text) if word not in STOP_WORDS]
+        terms = [_term(word) for word in words if word not in STOP_WORDS]
     elif language == "simple":
-        terms = _words(text)
+        terms = words
+    elif version > 1:
+        stops = stop_words(language)
+        terms = [
+            word if _DIGIT.search(word) else _stem(word, language)
+            for word in words
+            if word not in stops
+        ]
     else:
-        terms = [_stem(word, language) if word.isalpha() else word for word in _words(text)]
-    wholes = [token for token in _identifier_occurrences(text) if len(token) <= _MAX_TERM_CHARS]
+        terms = [_stem(word, language) if word.isalpha() else word for word in words]
+    named = set_apart(text) if version > 1 else text
+    wholes = [token for token in _identifier_occurrences(named) if len(token) <= _MAX_TERM_CHARS]
     return terms + wholes
 
 
@@ -257,23 +188,56 @@ def query_weights(text: str, chunks: int, frequencies: Mapping[int, int]) -> dic
     return {key: idf(chunks, frequencies[key]) for key in ids if frequencies.get(key, 0) > 0}
 
 
-def query_term_ids(text: str, language: str = "english") -> list[int]:
-    """List the distinct term ids of a question, to look their frequencies up."""
-    return list(dict.fromkeys(term_id(term) for term in tokenise(text, language)))
+def query_terms(text: str, forms: Iterable[str]) -> list[str]:
+    """List the distinct terms of a question in the forms of the rows that are asked.
+
+    Among several languages the common words of one are rare as terms of another, and would outweigh all that a question
+    is about: they are left out of each form, unless nothing else is asked.
+    """
+    forms = list(forms)
+    common: frozenset[str] = frozenset()
+    if len(forms) > 1:
+        common = common.union(*(stop_words(form.partition(":")[2]) for form in forms))
+    found = dict.fromkeys(term for form in forms for term in tokenise_as(text, form, common))
+    if not found and common:
+        found = dict.fromkeys(term for form in forms for term in tokenise_as(text, form))
+    return list(found)
+
+
+@lru_cache(maxsize=64)
+def stop_words(language: str) -> frozenset[str]:
+    """Return the words that are no terms in a language, as ``word_parts`` writes them."""
+    if language == "english":
+        return STOP_WORDS
+    words = " ".join(sorted(function_words(language.title())))
+    return frozenset(_words_of(unicodedata.normalize("NFKC", words)))
+
+
+def query_term_ids(text: str, forms: Iterable[str] = (form_of("english"),)) -> list[int]:
+    """List the ids of ``query_terms``, to look their frequencies up."""
+    return list(dict.fromkeys(term_id(term) for term in query_terms(text, forms)))
 
 
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _APOSTROPHE = re.compile(r"['’](?=[a-z]{1,2}\b)")
+_DIGIT = re.compile(r"\d")
+
+
+def _words_of(text: str) -> list[str]:
+    if text.isascii():
+        return _words(text)
+    return [term for word in word_parts(text) for term in _lowered(word)]
 
 
 def _words(text: str) -> list[str]:
-    words: list[str] = []
-    for word in _WORD.findall(_APOSTROPHE.sub(" ", text)):
-        if not word.islower() and not word.isupper() and _CAMEL_BREAK.search(word):
-            words.extend(part.lower() for part in _CAMEL_BREAK.split(word))
-        else:
-            words.append(word.lower())
-    return [word[:_MAX_TERM_CHARS] for word in words]
+    found = _WORD.findall(_APOSTROPHE.sub(" ", text))
+    return [term for word in found for term in _lowered(word)]
+
+
+def _lowered(word: str) -> list[str]:
+    if not word.islower() and not word.isupper() and _CAMEL_BREAK.search(word):
+        return [part.lower()[:_MAX_TERM_CHARS] for part in _CAMEL_BREAK.split(word)]
+    return [word.lower()[:_MAX_TERM_CHARS]]
 
 
 def _identifier_occurrences(text: str) -> list[str]:

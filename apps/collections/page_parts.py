@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from django.http import HttpRequest
 
 from apps.collections import selectors
-from apps.collections.lexical import tokenise
+from apps.collections.lexical import query_terms
+from apps.collections.word_parts import UNSPACED, letters
 from web.requests import TenantRequest
 
-_WORD = re.compile(r"\S+")
+# A word, or letters of a script that puts no space between words.
+_WORD = re.compile(rf"[^\s{UNSPACED}]+|(?P<unspaced>[{UNSPACED}]+)")
 _LONGEST = 200
 
 
@@ -38,20 +42,33 @@ def clean(value: str) -> str:
     return value.replace("\x00", "").strip()[:_LONGEST]
 
 
-def segments_of(text: str, q: str, language: str = "english") -> list[dict[str, Any]]:
+def segments_of(text: str, q: str, forms: Sequence[str]) -> list[dict[str, Any]]:
     """Cut a text into parts that hold words of a question (by their stems) and parts that do not."""
-    wanted = set(tokenise(q, language))
+    wanted = set(query_terms(q, forms))
     segments: list[dict[str, Any]] = []
     position = 0
-    for match in _WORD.finditer(text):
-        if wanted.isdisjoint(tokenise(match.group(), language)):
-            continue
-        if match.start() > position:
-            segments.append({"text": text[position : match.start()], "is_match": False})
-        segments.append({"text": match.group(), "is_match": True})
-        position = match.end()
+    for start, end in _matches(text, wanted, forms):
+        if start > position:
+            segments.append({"text": text[position:start], "is_match": False})
+        if start < position:  # pairs of letters overlap
+            segments[-1]["text"] += text[position:end]
+        else:
+            segments.append({"text": text[start:end], "is_match": True})
+        position = end
     segments.append({"text": text[position:], "is_match": False})
     return segments
+
+
+def _matches(text: str, wanted: set[str], forms: Sequence[str]) -> Iterator[tuple[int, int]]:
+    for match in _WORD.finditer(text):
+        if match["unspaced"] is None:
+            if not wanted.isdisjoint(query_terms(match.group(), forms)):
+                yield match.span()
+            continue
+        found = [(match.start() + at, letter) for at, letter in letters(match.group())]
+        for (start, one), (next_start, two) in pairwise(found):
+            if one + two in wanted:
+                yield start, next_start + len(two)
 
 
 def table_of(metadata: dict[str, Any]) -> list[list[str]]:

@@ -9,7 +9,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 from apps.collections.files import file_path, page_cache
-from apps.collections.ingestion.detect import PDF
+from apps.collections.ingestion.detect import IMAGES, PDF
+from apps.collections.ingestion.ocr.types import ScanWord, scan_from_json
 from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
 from apps.collections.ingestion.types import ReadFailure
 from apps.collections.models import Chunk, Document, Page
@@ -20,7 +21,7 @@ FORMAT_VERSION = 1  # raise it when images or boxes change, so that kept ones ar
 
 def has_images(document: Document) -> bool:
     """Tell whether pages of this document can be drawn."""
-    return document.media_type == PDF and document.is_paged
+    return document.is_paged and (document.media_type == PDF or document.media_type in IMAGES)
 
 
 def page_image(document: Document, number: int) -> Path:
@@ -32,7 +33,9 @@ def page_image(document: Document, number: int) -> Path:
     """
     target = _cached(document, f"{number}.v{FORMAT_VERSION}.webp")
     if not target.is_file():
-        image = render_page_image(file_path(document.file), number, SCALE, image_format="webp")
+        image = render_page_image(
+            file_path(document.file), number, SCALE, media_type=document.media_type
+        )
         _keep(target, image.data)
     return target
 
@@ -43,6 +46,18 @@ def passage_boxes(document: Document, page: Page, chunk: Chunk) -> list[Rect]:
     end = min(len(page.text), chunk.char_end - page.char_start)
     if end <= start:
         return []
+    if scan := page.layout.get("scan"):
+        read = scan_from_json(scan)
+        marks = _word_marks([w for w in read.words if w.char_start < end and start < w.char_end])
+        end = min(end, read.layer_chars)
+        return [*_text_boxes(document, page, start, end), *marks] if start < end else marks
+    return _text_boxes(document, page, start, end)
+
+
+def _text_boxes(document: Document, page: Page, start: int, end: int) -> list[Rect]:
+    """Find a stretch of a PDF page's own text; kept for the next viewer."""
+    if document.media_type != PDF:
+        return []
     target = _cached(document, f"{page.number}.{start}-{end}.v{FORMAT_VERSION}.json")
     if target.is_file():
         return [Rect(*box) for box in json.loads(target.read_text())]
@@ -52,6 +67,26 @@ def passage_boxes(document: Document, page: Page, chunk: Chunk) -> list[Rect]:
         return []  # the page is shown without marks; its text beside it has them
     _keep(target, json.dumps([astuple(box) for box in boxes]).encode())
     return boxes
+
+
+def _word_marks(words: list[ScanWord]) -> list[Rect]:
+    """Join the boxes of recognised words that follow each other on one line."""
+    marks: list[Rect] = []
+    for word in words:
+        if marks:
+            last = marks[-1]
+            bottom = min(last.top + last.height, word.top + word.height)
+            shared = bottom - max(last.top, word.top)
+            gap = word.left - (last.left + last.width)
+            least = min(last.height, word.height)
+            if shared > least * 0.5 and -0.01 <= gap <= 2 * max(last.height, word.height):
+                left, top = min(last.left, word.left), min(last.top, word.top)
+                right = max(last.left + last.width, word.left + word.width)
+                low = max(last.top + last.height, word.top + word.height)
+                marks[-1] = Rect(left, top, right - left, low - top)
+                continue
+        marks.append(Rect(word.left, word.top, word.width, word.height))
+    return marks
 
 
 def _cached(document: Document, name: str) -> Path:

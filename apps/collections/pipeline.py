@@ -18,11 +18,13 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from apps.collections import files, terms
+from apps.collections.code_kinds import code_kinds
 from apps.collections.embedders.base import normalised
 from apps.collections.embedding import embedder_for
 from apps.collections.embedding_bill import EmbeddingBill
 from apps.collections.indexes import indexes_consider
 from apps.collections.ingestion.chunking import chunk_document
+from apps.collections.ingestion.covers import cover_of
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.identifiers import fidelity_measure
 from apps.collections.ingestion.sources.prepared import prepared_drafts, prepared_extracted
@@ -41,7 +43,7 @@ from apps.collections.models import (
 from apps.collections.pipeline_lexical import rows_index
 from apps.collections.pipeline_live import code_follow, prune_later, version_go_live
 from apps.collections.pipeline_rows import (
-    chunk_indexed_text,
+    chunk_embedded_text,
     chunks_write,
     extracted_load,
     page_parts,
@@ -63,6 +65,7 @@ from apps.collections.prepared import (
     came_with_write,
     prepared_of,
 )
+from apps.collections.scans import scans_hand_over, scans_note, scans_wait
 from apps.collections.spaces import spaces_written, vectors_insert
 from apps.collections.summaries import summaries_make, summaries_write, summary_windows
 from apps.collections.summaries_model import (
@@ -93,7 +96,7 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
         JobCancelled: it was deleted, or another job took it over.
     """
     document = _begin(ctx, document_id)
-    while document.status == DocumentStatus.PROCESSING:
+    while document.status == DocumentStatus.PROCESSING and document.job_id == ctx.job_id:
         ctx.check()
         began = time.perf_counter()
         try:
@@ -103,7 +106,7 @@ def document_ingest(ctx: IngestContext, *, document_id: int) -> None:
                 stage_time(row, began)
                 row.save(update_fields=["timings", "updated_at"])
             raise
-        if document.status == DocumentStatus.PROCESSING:
+        if document.status == DocumentStatus.PROCESSING and document.job_id == ctx.job_id:
             ctx.give_way()
 
 
@@ -142,6 +145,8 @@ def _fetch(ctx: IngestContext, document: Document) -> Document:
 def _parse(ctx: IngestContext, document: Document) -> Document:
     """Read the pages in the limited child process."""
     began = time.perf_counter()
+    if scans_wait(document):  # tried again after its text was read
+        return scans_hand_over(ctx, document, began)
     prepared = prepared_of(document)
     if prepared is not None:
         extracted = prepared_extracted(prepared)
@@ -168,8 +173,12 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
         row.page_count = len(extracted.pages)
         row.skipped_pages = sum(1 for page in extracted.pages if page.junk)
         type_infer(row, extracted)
-        stage_advance(row, Stage.CHUNK, began)
-    return row
+        if extracted.is_scanned:
+            stage_time(row, began)
+            row.save()
+        else:
+            stage_advance(row, Stage.CHUNK, began)
+    return scans_hand_over(ctx, row, began) if extracted.is_scanned else row
 
 
 def reader_limits() -> ReaderLimits:
@@ -197,6 +206,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
             overlap=collection.chunk_overlap,
             path=document.path,
         )
+    drafts = scans_note(extracted, drafts)
     if not drafts:
         raise DomainError("no_chunks", _why_no_chunks(extracted), status=422)
     ctx.check()
@@ -215,6 +225,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
             chunks_write(row, drafts[start : start + CHUNK_BATCH])
     with stage_writing(ctx, document) as (row, _):
         chunks_write(row, drafts[last:])
+        row.cover = cover_of(row, extracted)
         row.identifiers_total, row.identifiers_found = fidelity.total, fidelity.kept
         row.metadata = {**row.metadata, "identifiers_lost": list(fidelity.lost)}
         stage_advance(row, Stage.SUMMARISE, began)
@@ -225,8 +236,7 @@ def _why_no_chunks(extracted: ExtractedDocument) -> str:
     skipped = sum(1 for page in extracted.pages if page.junk)
     return (
         f"Nothing in this document can be searched: of {len(extracted.pages)} pages, {skipped} were left out as "
-        "blank, contents or index pages, and the rest hold no text. If it is a scan, run text recognition (OCR) on "
-        "it and upload the result."
+        "blank, contents or index pages, and the rest hold no text."
     )
 
 
@@ -310,7 +320,7 @@ def _embed_in(
         def report(count: int, _: int, before: int = before) -> None:
             meter(before + count, total)
 
-        texts = [chunk_indexed_text(chunk) for chunk in batch]
+        texts = [chunk_embedded_text(chunk, document.cover) for chunk in batch]
         with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
             vectors = embedder.embed_documents(texts, on_progress=report)
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
@@ -334,10 +344,11 @@ def _index(ctx: IngestContext, document: Document) -> Document:
     """Weigh the terms, count them in, reconcile the ledger, and end document and job together."""
     began = time.perf_counter()
     collection = Collection.objects.get(pk=document.collection_id)
-    tokens = rows_index(ctx, document, collection)
+    tokens, form = rows_index(ctx, document, collection)
     earlier = terms.rows_found(collection=collection, document_id=document.pk)
     ctx.check()
     with stage_writing(ctx, document, is_indexing=True) as (row, collection):
+        row.language, row.lexical_form = document.language, document.lexical_form
         spaces = spaces_written(collection)
         ledger = ledger_count(row, collection.space_id)
         others = [s for s in spaces if s.pk != collection.space_id]
@@ -352,6 +363,8 @@ def _index(ctx: IngestContext, document: Document) -> Document:
         row.lexical_count = terms.document_index(
             collection=collection, document_id=row.pk, chunks=tokens, earlier=earlier
         )
+        # The patterns may have changed since the rows were made: then the sweep has them made again.
+        row.code_form = form if form == code_kinds(row.tenant_id).form else ""
         if earlier.chunks:
             postings_note_late(collection=collection, document_id=row.pk)
         ledger = ledger_count(row, collection.space_id)

@@ -25,11 +25,6 @@ def pages_write(row: Document, extracted: ExtractedDocument, part: slice = slice
         part: which of them.
     """
 
-    def layout(page: PageText) -> Jsonb:
-        wire = page_to_json(page)
-        kept = {"headings": wire["headings"], "regions": wire["regions"]}
-        return Jsonb(kept | {"code": wire["code"]} if wire["code"] else kept)
-
     rows_copy(
         Page._meta.db_table,
         {
@@ -53,11 +48,18 @@ def pages_write(row: Document, extracted: ExtractedDocument, part: slice = slice
                 str(page.junk or ""),
                 page.width,
                 page.height,
-                layout(page),
+                Jsonb(page_layout(page)),
             )
             for page, start in zip(extracted.pages[part], extracted.page_starts[part], strict=True)
         ),
     )
+
+
+def page_layout(page: PageText) -> dict[str, Any]:
+    """Return what a page's row keeps beside its text, as the reader's wire format has it."""
+    wire = page_to_json(page)
+    kept = {"headings": wire["headings"], "regions": wire["regions"]}
+    return kept | {name: wire[name] for name in ("code", "scan") if wire[name]}
 
 
 def page_parts(extracted: ExtractedDocument) -> list[slice]:
@@ -86,6 +88,7 @@ def extracted_load(document: Document) -> ExtractedDocument:
                     "regions": page.layout["regions"],
                     "junk": page.skip_reason,
                     "code": page.layout.get("code"),
+                    "scan": page.layout.get("scan"),
                 }
             )
             for page in Page.objects.filter(document=document).order_by("number")
@@ -158,8 +161,18 @@ class _Jsons:
         return self._made
 
 
+def chunk_embedded_text(chunk: Chunk, cover: str) -> str:
+    """Return what search embeds of a chunk: what it is a passage of, so that equal words of two documents part, and itself.
+
+    Args:
+        cover: of its document.
+    """
+    text = chunk_indexed_text(chunk)
+    return f"{cover}\n{text}" if cover else text
+
+
 def chunk_indexed_text(chunk: Chunk) -> str:
-    """Return the text of a chunk that search embeds and weighs: headings, repeated table header, text.
+    """Return what search weighs of a chunk: headings, repeated table header, text.
 
     Once somebody has edited it, the text is what they wrote: the rows and running lines that the reader found are of
     the old one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -63,7 +63,7 @@ def _answered(request: TenantRequest, collection: Collection, q: str) -> dict[st
         trace=True,
     )
     return {
-        "results": [_result(hit, q, collection.language) for hit in found.hits],
+        "results": [_result(hit, q, collection.lexical_forms) for hit in found.hits],
         "elapsed_ms": found.elapsed_ms,
         "note": found.note,
         "as_of": found.as_of,
@@ -149,7 +149,7 @@ def _bench(request: TenantRequest, collection: Collection) -> dict[str, Any]:
     }
 
 
-def _result(hit: SearchHit, q: str, language: str) -> dict[str, Any]:
+def _result(hit: SearchHit, q: str, forms: Sequence[str]) -> dict[str, Any]:
     chunk = SimpleNamespace(
         pk=hit.chunk_id,
         page_start=hit.page_start,
@@ -161,7 +161,7 @@ def _result(hit: SearchHit, q: str, language: str) -> dict[str, Any]:
     )
     return {
         "chunk": chunk_dress(chunk),
-        "segments": segments_of(hit.text, q, language),
+        "segments": segments_of(hit.text, q, forms),
         "before": hit.before,
         "after": hit.after,
         "score": hit.score,

@@ -185,6 +185,13 @@ def document_get(*, actor: Actor, pk: int, collection_pk: int | None = None) -> 
     return document
 
 
+def documents_unnamed(actor: Actor, pks: Iterable[int]) -> list[int]:
+    """Return those of some documents that are there and that the actor may not see."""
+    rows = Document.objects.filter(tenant_id=actor.tenant_id, pk__in=pks)
+    seen = Document.objects.visible_to(actor).filter(pk__in=pks)
+    return list(rows.exclude(pk__in=seen.values("pk")).values_list("pk", flat=True))
+
+
 def document_readable(actor: Actor) -> Exists:
     """Return the condition that an actor may read the document in the outer query's ``document_id``."""
     return Exists(Document.objects.visible_to(actor).filter(pk=OuterRef("document_id")))

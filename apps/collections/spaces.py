@@ -23,7 +23,7 @@ from apps.collections.models import (
     SpaceSwap,
 )
 from apps.collections.packing import halfvec_rows
-from apps.collections.pipeline_rows import chunk_indexed_text
+from apps.collections.pipeline_rows import chunk_embedded_text
 from budgets.ledger import Payer
 from jobs.context import JobCancelled
 from tenancy.actors import Actor
@@ -202,13 +202,14 @@ def swap_build(
     last = 0
     while True:
         ctx.check()
-        batch = list(_waiting(collection, swap.to_space).filter(pk__gt=last).order_by("pk")[:BATCH])
+        waiting = _waiting(collection, swap.to_space).filter(pk__gt=last).select_related("document")
+        batch = list(waiting.order_by("pk")[:BATCH])
         if not batch:
             if not last or not _waiting(collection, swap.to_space).exists():
                 break
             last = 0  # what came in behind us
             continue
-        texts = [chunk_indexed_text(chunk) for chunk in batch]
+        texts = [chunk_embedded_text(chunk, chunk.document.cover) for chunk in batch]
         with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
             vectors = embedder.embed_documents(texts)
         with _writing(ctx, swap):

@@ -6,10 +6,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.collections import (
+    code_kinds,
     import_job,
     indexes,
+    lexical_upgrade,
     pipeline,
     pipeline_live,
+    pipeline_types,
+    scans,
     services,
     spaces,
     summaries_again,
@@ -60,6 +64,12 @@ def document_ingest_ended(ended: Job) -> None:
 def document_ingest(ctx: JobContext, *, document: int) -> None:
     """Ingest one document; safe to run again after a crash in any stage."""
     pipeline.document_ingest(ctx, document_id=document)
+
+
+@job(scans.SCAN_JOB, lane="scan", max_attempts=3, on_end=document_ingest_ended)
+def document_scan(ctx: JobContext, *, document: int) -> None:
+    """Read the scanned pages of one document; safe to run again after a crash at any page."""
+    scans.document_scan(ctx, document_id=document)
 
 
 def import_ended(ended: Job) -> None:
@@ -124,6 +134,24 @@ def versions_prune(ctx: JobContext, *, collection: int) -> None:
 def index_build(ctx: JobContext, *, collection: int) -> None:
     """Build the search indexes that a large collection lacks."""
     indexes.indexes_build(ctx, collection_id=collection)
+
+
+@job(code_kinds.KIND, lane="cpu", max_attempts=5)
+def codes_reindex(ctx: JobContext) -> None:
+    """Index the codes of documents again whose workspace recognises others now."""
+    code_kinds.codes_reindex(ctx, tenant_id=ctx.tenant_id)
+
+
+@job(pipeline_types.KIND, lane="cpu", max_attempts=5)
+def types_infer(ctx: JobContext) -> None:
+    """Give documents that were there before their workspace's rules the types that these say."""
+    pipeline_types.types_infer(ctx, tenant_id=ctx.tenant_id)
+
+
+@job(lexical_upgrade.KIND, lane="cpu", max_attempts=5)
+def terms_upgrade(ctx: JobContext, *, collection: int) -> None:
+    """Make the terms of documents again that an earlier version, or another language, has made."""
+    lexical_upgrade.terms_upgrade(ctx, collection_id=collection)
 
 
 @job("collections.code_settle", lane="cpu", max_attempts=5)

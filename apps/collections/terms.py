@@ -6,9 +6,8 @@ a lock on the collection's row, so they are exact whatever crashes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,12 @@ from django.db.models import BinaryField, Count, F, Func, QuerySet, Sum
 from pgvector import SparseVector
 
 from apps.collections.bulk import binary_cursor, packed_copy, rows_copy, vectors_register
+from apps.collections.ingestion.codes import EVERYWHERE, CodeKinds, plain
 from apps.collections.ingestion.identifiers import identifier_lexemes
-from apps.collections.lexical import K1, MAX_TERMS, B, term_id, tokenise
+from apps.collections.lexical import K1, B, form_of, tokenise_as
 from apps.collections.models import Chunk, ChunkTerms, Collection, SearchIndex, TermFrequency
-from apps.collections.packing import int4, int8, row_start, sparsevec, sparsevec_read, text_array
+from apps.collections.packing import int4, int8, row_start, sparsevec_read, text_array
+from apps.collections.term_weights import weights_pack
 
 # Stored weights assume an average chunk length. While it drifts less than this they stay; the error in a score is a
 # fraction of it, and the law of large numbers makes rewriting rarer the larger a collection is.
@@ -48,16 +49,37 @@ _COUNT_OUT = """
 
 @dataclass(frozen=True, slots=True)
 class ChunkTokens:
-    """One chunk, tokenised: everything about it that needs no lock."""
+    """One chunk, tokenised: everything about it that needs no lock.
+
+    Attributes:
+        form: of its terms, as ``lexical.form_of`` names it.
+    """
 
     chunk_id: int
     terms: tuple[str, ...]
     lexemes: tuple[str, ...]
+    form: str
 
 
-def chunk_tokenise(chunk_id: int, text: str, language: str = "english") -> ChunkTokens:
-    """Tokenise the indexed text of a chunk of a collection in this language."""
-    return ChunkTokens(chunk_id, tuple(tokenise(text, language)), tuple(identifier_lexemes(text)))
+def chunk_tokenise(
+    chunk_id: int,
+    text: str,
+    form: str = form_of("english"),
+    cover: str = "",
+    kinds: CodeKinds = EVERYWHERE,
+) -> ChunkTokens:
+    """Tokenise the indexed text of a chunk into terms of this form, with codes of these kinds.
+
+    Args:
+        cover: of its document. It makes no identifiers: one that stands in every passage would identify none.
+    """
+    about = (term for term in tokenise_as(cover, form) if not term.startswith("="))
+    return ChunkTokens(chunk_id, (*tokenise_as(text, form), *about), lexemes_of(text, kinds), form)
+
+
+def lexemes_of(text: str, kinds: CodeKinds) -> tuple[str, ...]:
+    """List what a chunk is found by exactly: its identifiers as they are written, and its codes in one form."""
+    return (*identifier_lexemes(plain(text)), *kinds.lexemes(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +207,7 @@ def _write(
     collection: Collection, document_id: int, chunks: Sequence[ChunkTokens]
 ) -> tuple[int, npt.NDArray[np.int64]]:
     """Insert the rows of chunks; return how many, and the ids of the terms of each, repeated from chunk to chunk."""
+    forms_note(collection, [chunk.form for chunk in chunks])
     weighed = weights_pack([chunk.terms for chunk in chunks], collection.average_length)
     fixed = row_start(7) + int8(collection.tenant_id)
     owners = int8(collection.pk) + int8(document_id)
@@ -213,43 +236,62 @@ def _write(
     return written, weighed.terms
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """Weights of chunks as fields of COPY BINARY, and the term of every weight, chunk after chunk."""
-
-    packed: list[bytes]
-    terms: npt.NDArray[np.int64]
-
-
-def weights_pack(chunks: Sequence[Sequence[str]], average: float) -> _Weighed:
-    """Weigh the terms of chunks as ``lexical.tf_weights`` does, all at once.
+def forms_note(collection: Collection, forms: Iterable[str]) -> None:
+    """Have questions asked in these forms too, in the transaction that writes rows of them.
 
     Args:
-        chunks: terms of each, repeats included.
-        average: terms per chunk that the weights assume; 0 takes each chunk's own length.
+        collection: its row, locked by the caller.
     """
-    lengths = np.array([len(terms) for terms in chunks], np.int64)
-    ids = np.array([term_id(term) for terms in chunks for term in terms], np.int64)
-    # One number for chunk and term: sorted, it is in the order in which a sparse vector wants its indices.
-    keys, counts = np.unique((np.repeat(np.arange(len(chunks)), lengths) << 32) | ids, return_counts=True)  # fmt: skip
-    owners, ids = keys >> 32, keys & 0xFFFFFFFF
-    if (np.bincount(owners, minlength=len(chunks)) > MAX_TERMS).any():
-        kept = _most_frequent(owners, counts)
-        owners, ids, counts = owners[kept], ids[kept], counts[kept]
-    own = lengths[owners]
-    norm = K1 * (1 - B + B * (own / average if average > 0 else 1.0))
-    weights = (counts * (K1 + 1) / (counts + norm)).astype(">f4").tobytes()
-    indices = ids.astype(">i4").tobytes()
-    edges = (4 * np.searchsorted(owners, np.arange(len(chunks) + 1))).tolist()
-    packed = [sparsevec(indices[a:b], weights[a:b]) for a, b in pairwise(edges)]
-    return _Weighed(packed, ids)
+    if more := sorted(set(forms).difference(collection.lexical_forms)):
+        collection.lexical_forms = [*collection.lexical_forms, *more]
+        collection.save(update_fields=["lexical_forms"])
 
 
-def _most_frequent(owners: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Any:
-    """Return the places of the ``MAX_TERMS`` most frequent terms of each chunk, in their order."""
-    order = np.lexsort((-counts, owners))
-    first = np.searchsorted(owners, owners[order])
-    return np.sort(order[np.arange(len(order)) - first < MAX_TERMS])
+def terms_replace(
+    *, collection: Collection, chunks: Sequence[ChunkTokens], is_counted: bool = True
+) -> None:
+    """Give rows that are there the terms of another form, and the statistics with them; their lexemes stay.
+
+    Args:
+        collection: its row, locked by the caller.
+        chunks: chunks without a row are passed over.
+        is_counted: False for chunks of a retired version.
+    """
+    rows = ChunkTerms.objects.filter(
+        tenant_id=collection.tenant_id, chunk_id__in=[chunk.chunk_id for chunk in chunks]
+    )
+    before = dict(rows.values_list("chunk_id", "length"))
+    chunks = [chunk for chunk in chunks if chunk.chunk_id in before]
+    if not chunks:
+        return
+    forms_note(collection, [chunk.form for chunk in chunks])
+    weighed = weights_pack([chunk.terms for chunk in chunks], collection.average_length)
+    if is_counted:
+        _count(_COUNT_OUT, collection, _terms_of(rows))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMPORARY TABLE again (chunk_id int8 PRIMARY KEY, length int4, weights sparsevec) ON COMMIT DROP"
+        )
+    packed_copy(
+        "again",
+        {"chunk_id": "int8", "length": "int4", "weights": "sparsevec"},
+        (
+            row_start(3) + int8(chunk.chunk_id) + int4(len(chunk.terms)) + weights
+            for chunk, weights in zip(chunks, weighed.packed, strict=True)
+        ),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE collections_chunkterms t SET weights = a.weights, length = a.length FROM again a "
+            "WHERE t.chunk_id = a.chunk_id AND t.tenant_id = %s",
+            [collection.tenant_id],
+        )
+        cursor.execute("DROP TABLE again")
+    if is_counted:
+        _count(_COUNT_IN, collection, weighed.terms)
+        TermFrequency.objects.filter(collection=collection, chunks__lte=0).delete()
+        collection.term_total += sum(len(chunk.terms) for chunk in chunks) - sum(before.values())
+        collection.save(update_fields=["term_total"])
 
 
 def _count(

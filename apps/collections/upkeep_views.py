@@ -1,4 +1,4 @@
-"""Pages that keep a collection well: its check, its embedding model, its named moments, and rules for document types."""
+"""Pages that keep a collection well: its check, its embedding model, its named moments, rules for document types and scans."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections import kept_rows, selectors, services
+from apps.collections.code_kinds import code_patterns_get
 from apps.collections.embedding import EMBEDDERS
+from apps.collections.ingestion.codes import SHIPPED, CodesInvalid, code_kinds_parse
 from apps.collections.ingestion.document_types import trade_compliance_data
+from apps.collections.ingestion.ocr.tesseract import tesseract_languages
 from apps.collections.page_parts import clean, section
+from apps.collections.recognition import recognition_set, recognition_state
 from apps.collections.reconcile import ingestion_check
 from basics.errors import DomainError, Missing
 from web.requests import TenantRequest, allowed
@@ -25,6 +29,9 @@ SWAP_STEPS = {
     "cancel": services.swap_cancel,
     "retry": services.swap_retry,
 }
+
+_SAMPLE = 4000  # characters of a text that patterns are tried on
+_NO_PATTERNS = {"version": 1, "kinds": []}
 
 
 @require_http_methods(["GET", "POST"])
@@ -159,7 +166,7 @@ def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             status, problem = 422, error.message
         else:
             messages.success(
-                request, "Saved. The rules count for documents that are read from now on."
+                request, "Saved. Documents that are here get their types in the background."
             )
             return redirect("collections:type-rules", tenant_slug)
     else:
@@ -170,3 +177,73 @@ def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         text = "" if rules is None else json.dumps(rules, indent=1, ensure_ascii=False)
     context = {"text": text, "problem": problem, "is_example": bool(request.GET.get("example"))}
     return render(request, "collections/type_rules.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("collection.write")
+def code_patterns(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show, try on a text and replace the workspace's patterns of codes."""
+    status, problem = 200, ""
+    row = code_patterns_get(actor=request.actor)
+    text = "" if row is None else json.dumps(row.patterns, indent=1, ensure_ascii=False)
+    sample, found = request.POST.get("text", "")[:_SAMPLE], None
+    if request.method == "POST":
+        text = request.POST.get("patterns", "")
+        try:
+            patterns = json.loads(text) if text.strip() else None
+            if "try" in request.POST:
+                found = code_kinds_parse(patterns or _NO_PATTERNS).find(sample)
+            else:
+                services.code_patterns_set(
+                    tenant=request.tenant, actor=request.actor, patterns=patterns
+                )
+                messages.success(
+                    request, "Saved. Passages that are here are indexed by it in the background."
+                )
+                return redirect("collections:code-patterns", tenant_slug)
+        except (ValueError, RecursionError) as error:
+            status, problem = 422, f"This isn't JSON: {error}"
+        except CodesInvalid as error:
+            status, problem = 422, error.message
+    context = {
+        "text": text,
+        "problem": problem,
+        "sample": sample,
+        "found": found,
+        "shipped": [kind.name for kind in SHIPPED],
+        "late": [] if row is None else row.late,
+    }
+    return render(request, "collections/code_patterns.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("collection.delete")
+def recognition(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show and change how scans are read in the workspace, and what that has cost this month."""
+    problems: dict[str, list[str]] = {}
+    if request.method == "POST":
+        text = request.POST.get("cpu_seconds", "").strip()
+        if text and not (text.isascii() and text.isdigit() and len(text) < 12):
+            problems["cpu_seconds"] = ["A whole number, or nothing."]
+        else:
+            try:
+                recognition_set(
+                    tenant=request.tenant,
+                    actor=request.actor,
+                    is_on=request.POST.get("is_on") == "on",
+                    languages=clean(request.POST.get("languages", "")),
+                    cpu_seconds=int(text) if text else None,
+                )
+            except DomainError as error:
+                problems = error.data.get("fields") or {"languages": [error.message]}
+            else:
+                messages.success(request, "Saved. It counts for pages that are read from now on.")
+                return redirect("collections:recognition", tenant_slug)
+    state = recognition_state(request.tenant.pk)
+    context = {
+        "state": state,
+        "percent": min(100, round(100 * state.used / state.budget)) if state.budget else 100,
+        "installed": sorted(tesseract_languages()),
+        "problems": {name: " ".join(texts) for name, texts in problems.items()},
+    }
+    return render(request, "collections/recognition.html", context, status=422 if problems else 200)

@@ -34,6 +34,8 @@ urlpatterns = [
     path("<int:pk>/stream/", stream.collection_stream, name="stream"),
     *file_urls.PAGES,
     path("document-types/", upkeep_views.type_rules, name="type-rules"),
+    path("codes/", upkeep_views.code_patterns, name="code-patterns"),
+    path("text-recognition/", upkeep_views.recognition, name="recognition"),
     path("<int:pk>/check/", upkeep_views.check, name="check"),
     path("<int:pk>/reindex/", upkeep_views.collection_reindex, name="reindex"),
     path("<int:pk>/swap/", upkeep_views.swap_state, name="swap"),

@@ -14,7 +14,8 @@ from django_htmx.http import reswap
 
 from apps.collections import kept_rows, selectors, services
 from apps.collections.forms import CollectionForm
-from apps.collections.models import Collection, Document, DocumentStatus
+from apps.collections.ingestion.sources.archives import is_archive
+from apps.collections.models import Collection, Document, DocumentSource, DocumentStatus
 from apps.collections.page_parts import chosen, section
 from apps.collections.upkeep_views import swap_context
 from apps.collections.uploads import posted_file
@@ -22,7 +23,7 @@ from apps.collections.waiting import waiting_note
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed
 
-UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, text and source code"
+UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code"
 DOCUMENTS_PER_PAGE = 50
 ORDERS = [
     ("newest", "Newest first"),
@@ -155,10 +156,25 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("document.write")
 def upload(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Take one file; answer with its row (201), or with the row of the document that has these bytes (200)."""
+    """Take one file; answer with its row (201), or with the row of the document that has these bytes (200).
+
+    An archive is imported; the answer (202) leads to the import.
+    """
     collection = selectors.collection_get(actor=request.actor, pk=pk)
+    posted = posted_file(request)
+    if is_archive(posted["name"]):
+        row = services.import_start(
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            source=DocumentSource.ARCHIVE,
+            options=services.ImportOptions(),
+            **posted,
+        )
+        shown = {"collection": collection, "row": row}
+        return render(request, "collections/_archive_taken.html", shown, status=202)
     uploaded = services.document_upload(
-        tenant=request.tenant, actor=request.actor, collection=collection, **posted_file(request)
+        tenant=request.tenant, actor=request.actor, collection=collection, **posted
     )
     return _row(request, collection, uploaded.document, status=201 if uploaded.created else 200)
 

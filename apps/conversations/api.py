@@ -241,7 +241,7 @@ class DecisionView(TenantAPIView):
         """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
         values = valid(DecisionInput, request.data)
         waiting = approval_get(actor=self.actor, pk=decision_pk, run_id=pk)
-        row = services.call_decide(
+        services.call_decide(
             tenant=self.tenant,
             actor=self.actor,
             run=waiting.run,
@@ -253,7 +253,7 @@ class DecisionView(TenantAPIView):
                 content=values["answer"],
             ),
         )
-        return Response(DecisionOutput(row).data)
+        return Response(DecisionOutput(approval_get(actor=self.actor, pk=decision_pk)).data)
 
 
 class EventStreamRenderer(JSONRenderer):

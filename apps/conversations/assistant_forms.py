@@ -20,6 +20,7 @@ from apps.conversations.assistants import (
 from apps.conversations.models import Output
 from apps.conversations.services.assistant_spec import MAX_PROMPT
 from basics.errors import DomainError
+from web import service_fields
 
 NONE, ALL = "none", "all"
 MODES = {
@@ -182,6 +183,8 @@ def initial_of(spec: VersionSpec) -> dict[str, Any]:
 
 
 def _option_field(name: str) -> forms.Field:
+    if name in service_fields.FIELDS:
+        return service_fields.FIELDS[name]()
     shared: dict[str, Any] = {
         "label": OPTION_LABELS[name], "required": False, "help_text": _HELP.get(name, ""),
     }  # fmt: skip

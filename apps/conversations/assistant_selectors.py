@@ -23,6 +23,7 @@ from apps.tools.run_tools import PROGRAM_TOOL
 from apps.tools.selectors import collection_tools
 from basics.errors import Missing
 from tenancy.actors import Actor
+from web import service_fields
 
 _KINDS = {" ": "same", "-": "removed", "+": "added"}
 _VERSION = ("toolkit", "created_by")
@@ -232,6 +233,7 @@ OPTION_LABELS: Mapping[str, str] = {
     "memory_turns": "Earlier questions shown",
     "temperature": "Temperature",
     "effort": "Effort",
+    **service_fields.LABELS,
 }
 """What people call the options."""
 

@@ -30,7 +30,7 @@ class SpecInput(serializers.Serializer[Any]):
     output = serializers.ChoiceField(choices=Output.choices, default=Output.TEXT)
     output_name = serializers.CharField(required=False, allow_blank=True, max_length=64, default="", help_text="Name of the schema, with the output `schema`.")  # fmt: skip
     output_schema = serializers.DictField(required=False, allow_null=True, default=None, help_text="JSON Schema of type object, with the output `schema`.")  # fmt: skip
-    options = serializers.DictField(required=False, default=dict, help_text="Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters.")  # fmt: skip
+    options = serializers.DictField(required=False, default=dict, help_text="Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort, service_tier, cache_ttl, background; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters.")  # fmt: skip
     starters = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=6, help_text="Questions that a new conversation offers.")  # fmt: skip
     helpers = serializers.ListField(child=_id(), required=False, default=list, max_length=MAX_HELPERS, help_text="Ids of assistants that it may ask as tools.")  # fmt: skip
 

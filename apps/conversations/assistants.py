@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from apps.collections.search.filters import parse_filters
 from basics.errors import DomainError, Invalid
+from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
 MAX_TYPES = 50
 MAX_HELPER_DEPTH = 2
@@ -23,7 +25,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "memory_turns": (0, 40),
 }
 """Smallest and largest value of each option that is a whole number."""
-_ALWAYS = ("max_tool_calls", "memory_turns", "temperature", "effort")
+_ALWAYS = ("max_tool_calls", "memory_turns", "temperature", "effort", *NAMES)
 OF_MODE: Mapping[str, tuple[str, ...]] = {
     "tools": (*_ALWAYS, "max_steps"),
     "code": (*_ALWAYS, "max_steps"),
@@ -48,6 +50,7 @@ class Options:
         memory_turns: earlier questions of the conversation that the model is shown with their answers.
         temperature: None leaves it to the model; models that take none ignore it.
         effort: how long to think, "" leaves it to the model; models that have no such level ignore it.
+        service_tier, cache_ttl, background: see ``toolloop.service``; models that do not have it refuse to answer.
     """
 
     top_k: int = 8
@@ -60,6 +63,9 @@ class Options:
     memory_turns: int = 40
     temperature: float | None = None
     effort: str = ""
+    service_tier: str = ""
+    cache_ttl: str = ""
+    background: bool = False
 
     @property
     def search_filters(self) -> dict[str, Any]:
@@ -70,7 +76,8 @@ class Options:
     @property
     def model_options(self) -> dict[str, Any]:
         """Return what the provider is told, by its name in ``ModelRequest.options``."""
-        given = {"temperature": self.temperature, "effort": self.effort or None}
+        given: dict[str, Any] = {"temperature": self.temperature, "effort": self.effort or None}
+        given |= {name: getattr(self, name) or None for name in NAMES}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -173,10 +180,16 @@ def _temperature(value: Any) -> float | None:
     return float(value)
 
 
-def _effort(value: Any) -> str:
-    if value not in ("", *EFFORTS):
-        raise refused("effort", f"“effort” is one of {', '.join(EFFORTS)}, or empty.")
+def _of(name: str, known: Sequence[str], value: Any) -> str:
+    if value not in ("", *known):
+        raise refused(name, f"“{name}” is one of {', '.join(known)}, or empty.")
     return str(value)
+
+
+def _background(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise refused("background", "“background” is true or false.")
+    return value
 
 
 def _types(value: Any) -> tuple[str, ...]:
@@ -193,9 +206,12 @@ def _filters(value: Any) -> Mapping[str, Any]:
     return dict(value or {})
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Any], Any]] = {
     "temperature": _temperature,
-    "effort": _effort,
+    "effort": partial(_of, "effort", EFFORTS),
+    "service_tier": partial(_of, "service_tier", TIERS),
+    "cache_ttl": partial(_of, "cache_ttl", CACHE_TTLS),
+    "background": _background,
     "document_types": _types,
     "filters": _filters,
 }

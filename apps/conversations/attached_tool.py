@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from apps.conversations.attachments import (
     ATTACHED,
+    is_audio,
     is_image,
     is_scan,
     passages_whole,
@@ -46,6 +47,12 @@ def _read(scope: Scope) -> ToolOutput:
 
 def _how(row: Attachment, whole: dict[int, int], is_shown: bool) -> str:
     """Say how the model gets at what a file holds."""
+    if is_audio(row):
+        return (
+            "you hear it beside the question."
+            if is_shown
+            else "a sound recording that you cannot hear; say so if it matters."
+        )
     if is_image(row) or is_scan(row):
         return (
             "you see it beside the question."

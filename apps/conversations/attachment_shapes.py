@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.conversations.attachments import is_image, is_scan, problem_of, state_of
+from apps.conversations.attachments import kind_of, problem_of, state_of
 from apps.conversations.models import Attachment
 
 
@@ -17,7 +17,7 @@ class AttachmentOutput(serializers.Serializer[Attachment]):
     media_type = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
     kind = serializers.SerializerMethodField(
-        help_text="text: read and searched; image, and scan (a short PDF without text): shown to a model that can look at it."
+        help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF without text): given as it is to a model that can take it."
     )  # fmt: skip
     state = serializers.SerializerMethodField(
         help_text="reading, ready or failed. A question may be asked meanwhile: its answer waits."
@@ -30,9 +30,9 @@ class AttachmentOutput(serializers.Serializer[Attachment]):
     class Meta:
         ref_name = "Attachment"
 
-    @extend_schema_field(serializers.ChoiceField(choices=["text", "image", "scan"]))
+    @extend_schema_field(serializers.ChoiceField(choices=["text", "image", "audio", "scan"]))
     def get_kind(self, row: Attachment) -> str:
-        return "image" if is_image(row) else "scan" if is_scan(row) else "text"
+        return kind_of(row)
 
     @extend_schema_field(serializers.ChoiceField(choices=["reading", "ready", "failed"]))
     def get_state(self, row: Attachment) -> str:

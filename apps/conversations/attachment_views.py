@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,10 +12,18 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.uploads import posted_file
 from apps.conversations import selectors, services
-from apps.conversations.attachments import attachment_get, attachment_view
+from apps.conversations.attachments import (
+    attachment_bytes,
+    attachment_get,
+    attachment_view,
+    is_audio,
+)
 from apps.conversations.composer import collections_read
 from apps.conversations.models import Attachment, Conversation
+from basics.errors import Missing
 from web.requests import TenantRequest, allowed
+
+_RANGE = re.compile(r"bytes=(\d{0,12})-(\d{0,12})", re.ASCII)
 
 
 @require_POST
@@ -75,6 +84,32 @@ def retry(request: TenantRequest, tenant_slug: str, pk: int, attachment_pk: int)
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
     return _chip(request, row)
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def sound(request: TenantRequest, tenant_slug: str, pk: int, attachment_pk: int) -> HttpResponse:
+    """Return a recording for the page's player, whole or the part that it asks for (RFC 9110, section 14)."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    row = _row(request, conversation, attachment_pk)
+    if not is_audio(row) or row.document is None:
+        raise Missing("attachment")
+    content = attachment_bytes(row)
+    headers = {"Accept-Ranges": "bytes", "Content-Disposition": "inline"}
+    part = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if part is None or not any(part.groups()):
+        return HttpResponse(content, content_type=row.media_type, headers=headers)
+    size = len(content)
+    first, last = (int(digits) if digits else None for digits in part.groups())
+    start = max(0, size - (last or 0)) if first is None else first
+    end = size - 1 if first is None or last is None else min(last, size - 1)
+    if start > end:
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+    headers["Content-Range"] = f"bytes {start}-{end}/{size}"
+    return HttpResponse(
+        content[start : end + 1], status=206, content_type=row.media_type, headers=headers
+    )
 
 
 def _who(request: TenantRequest, conversation: Conversation) -> dict[str, Any]:

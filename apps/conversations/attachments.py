@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from django.db.models import Max, QuerySet
 from django.template.defaultfilters import filesizeformat
@@ -16,7 +16,10 @@ from basics.errors import DomainError, Invalid, Missing
 from tenancy.actors import Actor
 from toolloop.errors import MediaRefused
 from toolloop.media import Media
+from toolloop.media_types import AUDIO
+from toolloop.models import ModelInfo
 from toolloop.providers.profiles import Profile
+from toolloop.providers.registry import takes_media
 
 ATTACHED = "Attached files"
 """What the private collection of a conversation is called, in citations too."""
@@ -26,9 +29,10 @@ into one tool result (``Limits.max_tool_output_chars``, 40,000), which is about 
 SEEN_PAGES = 10
 """Pages that a PDF may have to be shown to a model as it is; each costs about 2,000 tokens with each question."""
 SEEN_BYTES = 10_000_000
-"""Bytes of images and PDF files that go along with a question, those of questions before included."""
+"""Bytes of images, sound and PDF files that go along with a question, those of questions before included."""
 _PDF = "application/pdf"
 _NO_TEXT = "no_chunks"
+_NAMED = 3
 
 State = Literal["reading", "ready", "failed"]
 
@@ -36,6 +40,23 @@ State = Literal["reading", "ready", "failed"]
 def is_image(row: Attachment) -> bool:
     """Tell whether it is a picture, which is not read but seen."""
     return row.media_type.startswith("image/")
+
+
+def is_audio(row: Attachment) -> bool:
+    """Tell whether it is sound, which is not read but heard."""
+    return row.media_type in AUDIO
+
+
+def is_as_is(row: Attachment) -> bool:
+    """Tell whether nothing of it is read: a model that can is given it as it is."""
+    return is_image(row) or is_audio(row)
+
+
+def kind_of(row: Attachment) -> str:
+    """Return what a file is to a model: ``image``, ``audio``, ``scan`` or ``text``."""
+    if is_as_is(row):
+        return "image" if is_image(row) else "audio"
+    return "scan" if is_scan(row) else "text"
 
 
 def is_scan(row: Attachment) -> bool:
@@ -73,7 +94,7 @@ class AttachmentView:
     """A file as its chip shows it.
 
     Attributes:
-        kind: ``image``, ``scan`` or ``text``.
+        kind: see ``kind_of``.
         percent: of the stage that reads it, None while that is not known.
         can_retry: reading it again may help.
     """
@@ -99,7 +120,7 @@ def attachment_view(row: Attachment) -> AttachmentView:
         conversation_pk=row.conversation_id,
         name=row.name,
         size=filesizeformat(row.size).replace("\xa0", " "),
-        kind="image" if is_image(row) else "scan" if is_scan(row) else "text",
+        kind=kind_of(row),
         state=state,
         problem=problem_of(row),
         percent=int(document.progress_percent) if is_running else None,
@@ -146,7 +167,7 @@ def attachments_of(turns: Collection[int], *, tenant_id: int) -> list[Attachment
 
 def whole_chosen(rows: Sequence[Attachment]) -> dict[int, int]:
     """Return which documents are given whole, with their characters: the newest, as long as all fit together."""
-    pks = [row.document_id for row in rows if row.document_id and not is_image(row)]
+    pks = [row.document_id for row in rows if row.document_id and not is_as_is(row)]
     ends = Chunk.objects.filter(document_id__in=pks, is_disabled=False).values("document_id")
     length = dict(ends.annotate(end=Max("char_end")).values_list("document_id", "end"))
     chosen: dict[int, int] = {}
@@ -170,20 +191,46 @@ def passages_whole(pks: Collection[int], actor: Actor) -> list[Chunk]:
     return found
 
 
-def sight_check(rows: Iterable[Attachment], profile: Profile, label: str) -> None:
-    """Refuse a question whose images or scans its model cannot see.
+def sight_check(
+    rows: Iterable[Attachment], model: ModelInfo, offered: Callable[[], Iterable[ModelInfo]]
+) -> None:
+    """Refuse a question whose images, sound or scans its model cannot be given.
 
     Args:
-        label: of the model.
+        model: that is asked.
+        offered: the models that could be chosen instead, named in the refusal.
 
     Raises:
-        Invalid: ``model_sees_no_images`` or ``model_reads_no_pdf``.
+        Invalid: ``model_sees_no_images``, ``model_hears_no_audio`` or ``model_reads_no_pdf``.
     """
     for row in rows:
-        if is_image(row) and not profile.image_input:
-            raise _unseen("model_sees_no_images", f"“{row.name}” is an image, and {label} reads text alone. Choose a model that sees images, or remove the file.")  # fmt: skip
-        if is_scan(row) and not profile.pdf_input:
-            raise _unseen("model_reads_no_pdf", f"“{row.name}” holds no text, only pictures of pages, and {label} cannot look at them. Choose a model that takes PDF files, or attach the text.")  # fmt: skip
+        kind = kind_of(row)
+        media_type = _PDF if kind == "scan" else row.media_type
+        if kind == "text" or takes_media(model.provider, media_type, model.profile):
+            continue
+        others = [m for m in offered() if takes_media(m.provider, media_type, m.profile)]
+        code, why = _UNSEEN[kind]
+        message = f"“{row.name}” {why.format(model=model.label)} {_instead(others)}"
+        raise _unseen(code, message)
+
+
+_UNSEEN: Final = {
+    "image": ("model_sees_no_images", "is an image, and {model} reads text alone."),
+    "audio": ("model_hears_no_audio", "is a sound recording, and {model} cannot listen to it."),
+    "scan": (
+        "model_reads_no_pdf",
+        "holds no text, only pictures of pages, and {model} cannot look at them.",
+    ),
+}
+
+
+def _instead(others: Sequence[ModelInfo]) -> str:
+    """Say what to do: choose a model that can, as far as there is one."""
+    if not others:
+        return "No model that this workspace offers can. Remove the file, or ask an admin for such a model."
+    named = ", ".join(info.label for info in others[:_NAMED])
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return f"Choose one that can ({named}{more}), or remove the file."
 
 
 def _unseen(code: str, message: str) -> Invalid:
@@ -207,16 +254,20 @@ class Given:
     @property
     def documents(self) -> list[int]:
         """Documents with passages that can be read and searched."""
-        return [r.document_id for r in self.rows if r.document_id is not None and not is_image(r)]
+        return [r.document_id for r in self.rows if r.document_id is not None and not is_as_is(r)]
 
 
-def given_of(rows: Sequence[Attachment], profile: Profile) -> Given:
-    """Return what a model is given of a branch's files; it is shown the newest images and PDF files that fit."""
+def given_of(rows: Sequence[Attachment], provider: str, profile: Profile) -> Given:
+    """Return what a model is given of a branch's files: with them, as they are, the newest of what it can be shown that fit.
+
+    Args:
+        provider: name of the model's.
+    """
     media: dict[int, tuple[Media, ...]] = {}
     shown: set[int] = set()
     left = SEEN_BYTES
     for row in reversed(rows):
-        if row.turn_id is None or row.size > left or not _is_shown(row, profile):
+        if row.turn_id is None or row.size > left or not _is_shown(row, provider, profile):
             continue
         if (part := _media(row)) is not None:
             left -= row.size
@@ -225,9 +276,9 @@ def given_of(rows: Sequence[Attachment], profile: Profile) -> Given:
     return Given(rows, frozenset(shown), media)
 
 
-def _is_shown(row: Attachment, profile: Profile) -> bool:
-    if is_image(row):
-        return profile.image_input
+def _is_shown(row: Attachment, provider: str, profile: Profile) -> bool:
+    if is_as_is(row):
+        return takes_media(provider, row.media_type, profile)
     document = row.document
     return (
         profile.pdf_input
@@ -237,9 +288,13 @@ def _is_shown(row: Attachment, profile: Profile) -> bool:
     )
 
 
+def attachment_bytes(row: Attachment) -> bytes:
+    """Return the bytes of a file whose document is there. Raises DomainError when they are gone."""
+    return file_path(cast(Any, row.document).file).read_bytes()
+
+
 def _media(row: Attachment) -> Media | None:
     try:
-        content = file_path(cast(Any, row.document).file).read_bytes()
-        return Media.from_bytes(content, name=row.name)
+        return Media.from_bytes(attachment_bytes(row), name=row.name)
     except (DomainError, MediaRefused):
         return None  # gone from the storage, or damaged there: the tool says that it cannot be seen

@@ -70,6 +70,7 @@ class Passage:
     Attributes:
         chunk_id: the number in its marker.
         char_start: where ``text`` begins in the document's text.
+        quote: words of ``text`` that the model itself has named as what it rests on, "" where it names none.
     """
 
     chunk_id: int
@@ -79,6 +80,7 @@ class Passage:
     text: str
     page: int | None = None
     char_start: int = 0
+    quote: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,12 @@ def _cite(text: str, find: Callable[[list[Source], int, int], int | None]) -> Ci
             elif number not in numbers:
                 numbers.append(number)
         said = text[at : marker.start()]
+        before = cited.pieces[-1].numbers if cited.pieces and not said.strip(" \t") else ()
+        if numbers and set(numbers) <= set(before):
+            # Said already: by a provider that cites by itself, and by its model in words.
+            cited.pieces.append(Piece(said))
+            at = marker.end()
+            continue
         # The space before a marker that is removed goes with it.
         cited.pieces.append(Piece(said if numbers else said.rstrip(" \t"), tuple(numbers)))
         at = marker.end()
@@ -171,7 +179,7 @@ def _numbered(
     for source in known:
         if source.passage.chunk_id == chunk_id:
             return source.number
-    start, end = _quote(text, at, passage.text)
+    start, end = _quote(text, at, passage)
     known.append(
         Source(
             len(known) + 1,
@@ -184,16 +192,19 @@ def _numbered(
     return len(known)
 
 
-def _quote(text: str, at: int, passage: str) -> tuple[int, int]:
-    """Return what a marker at ``at`` rests on: what the answer repeats word for word, else the best match."""
+def _quote(text: str, at: int, passage: Passage) -> tuple[int, int]:
+    """Return what a marker at ``at`` rests on: what the model names, or repeats word for word, else the best match."""
+    named = passage.quote.strip()
+    if named and (found_at := passage.text.find(named)) >= 0:
+        return found_at, found_at + len(named)
     line = text[max(0, at - _QUOTE_LONGEST) : at].rsplit("\n", 1)[-1]
     parts = [part for part in _MARKER.split(line)[::2] if part.strip()]
     sentence = sentence_before(text, at)
     for claim in (parts[-1] if parts else "", sentence):
-        found = verbatim_find(claim, passage)
+        found = verbatim_find(claim, passage.text)
         if found is not None:
             return found
-    return quote_find(sentence, passage)
+    return quote_find(sentence, passage.text)
 
 
 def verbatim_find(claim: str, text: str) -> tuple[int, int] | None:
@@ -285,8 +296,15 @@ def flagged(pieces: Iterable[Piece], ends: Iterable[int]) -> list[Piece]:
     return found
 
 
-def passages_of(payloads: Iterable[object]) -> dict[int, Passage]:
-    """Return what tool calls have retrieved, by chunk id; payloads of other tools are passed over."""
+def passages_of(
+    payloads: Iterable[object], quotes: Mapping[str, str] | None = None
+) -> dict[int, Passage]:
+    """Return what tool calls have retrieved, by chunk id; payloads of other tools are passed over.
+
+    Args:
+        quotes: what the model itself has named, by id as in a marker; see ``runs.selectors.quotes_named``.
+    """
+    named = quotes or {}
     found: dict[int, Passage] = {}
     for payload in payloads:
         results = payload.get("results") if isinstance(payload, dict) else None
@@ -300,5 +318,6 @@ def passages_of(payloads: Iterable[object]) -> dict[int, Passage]:
                     text=row["text"],
                     page=row["page"],
                     char_start=row["char_start"],
+                    quote=named.get(f"c{row['chunk_id']}", ""),
                 )
     return found

@@ -16,7 +16,7 @@ from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
-from runs.selectors import payload_list
+from runs.selectors import payload_list, quotes_named
 from tenancy.actors import system_actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
@@ -45,7 +45,8 @@ def turn_close(run: Run) -> None:
     if turn is None:
         return
     form = form_of(turn.assistant_version)
-    cited = answer_cite(shown_text(run.answer, form is not None), passages_of(payload_list(run)))
+    passages = passages_of(payload_list(run), quotes_named(run))
+    cited = answer_cite(shown_text(run.answer, form is not None), passages)
     if cited.text.strip():
         data, problem = _formed(run, form)
         if data is not None:

@@ -120,5 +120,6 @@ def ids_read(
 
 def _sees(model: ModelInfo) -> str:
     """Return what a model can be shown, in words for the page's script."""
-    facts = {"image": model.profile.image_input, "scan": model.profile.pdf_input}
+    profile = model.profile
+    facts = {"image": profile.image_input, "audio": profile.audio_input, "scan": profile.pdf_input}
     return " ".join(kind for kind, is_taken in facts.items() if is_taken)

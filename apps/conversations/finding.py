@@ -20,6 +20,8 @@ MOST_FOUND = 30
 _WORDS = re.compile(r"\w+")
 _LINES = re.compile(r"\|(?:\s*:?-+:?\s*\|)+|(?:^|\n)\s*#{1,6}\s")
 """What Markdown draws as lines and sizes: the rule of a table, the marks of a heading."""
+_LONGEST = 300
+"""Characters of an excerpt that is cut here."""
 _OPEN, _CLOSE = "\ue000", "\ue001"
 # Postgres full text search (https://www.postgresql.org/docs/current/textsearch.html). The best message of each conversation
 # is shown; a match in the title alone shows none.
@@ -110,15 +112,34 @@ def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> li
         Found(pk, title, at, turn, author or "", *_marked(headline or ""))
         for pk, title, at, turn, author, headline in rows
     ]
-    return [_shown(actor, row) for row in found]
+    wanted = {word.lower() for word in words}
+    shown = (_shown(actor, row, wanted) for row in found)
+    return [row for row in shown if row is not None]
 
 
-def _shown(actor: Actor, row: Found) -> Found:
-    """Return a hit without what its reader may not see any more of the documents that the conversation rests on."""
+def _shown(actor: Actor, row: Found, wanted: set[str]) -> Found | None:
+    """Return a hit without what its reader may not see any more of the documents that the conversation rests on.
+
+    Where something is withheld, the words must stand in what is left: else they could be guessed by searching for them.
+    """
     held = conversation_withheld(actor, row.pk)
-    excerpt = row.excerpt if row.author == Message.Author.USER else held.text(row.excerpt)
-    marks = row.marks if excerpt == row.excerpt else []
-    return replace(row, title=held.text(row.title), excerpt=excerpt, marks=marks)
+    if not held:
+        return row
+    title = held.text(row.title)
+    said = Message.objects.filter(tenant_id=actor.tenant_id, turn__conversation_id=row.pk)
+    for turn, author, text in said.order_by("pk").values_list("turn_id", "author", "text"):
+        left = text if author == Message.Author.USER else held.text(text)
+        if _holds(left, wanted):
+            excerpt, _ = _marked(left[:_LONGEST])
+            return replace(row, title=title, turn_pk=turn, author=author, excerpt=excerpt, marks=[])
+    if _holds(title, wanted):
+        return replace(row, title=title, turn_pk=None, author="", excerpt="", marks=[])
+    return None
+
+
+def _holds(text: str, wanted: set[str]) -> bool:
+    words = set(_WORDS.findall(text.lower()))
+    return all(any(word.startswith(one) for word in words) for one in wanted)
 
 
 def _marked(headline: str) -> tuple[str, list[tuple[int, int]]]:

@@ -31,6 +31,7 @@ from apps.conversations.citations import Cited, Passage, answer_cite, answer_num
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
 from apps.conversations.rendering import Block, blocks_render
+from apps.conversations.tool_results import SEARCHES
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
@@ -46,6 +47,9 @@ _TOOL_PHASES = {
     "search_documents": "Searching your documents",
     "search_documentation": "Searching your documents",
     "search_codebase": "Searching your code",
+    "lookup_hts_code": "Looking a tariff code up",
+    "check_tariffs": "Looking for additional duties",
+    "check_agency_requirements": "Looking for agencies' requirements",
     "read_attached_files": "Reading the attached files",
     "get_chunk": "Reading a passage",
     "get_linked_chunk": "Following a link",
@@ -120,9 +124,7 @@ class TurnView:
     @property
     def searches(self) -> list[str]:
         """How each search of documents went, in a line."""
-        return [
-            c.summary for c in self.tool_cards if c.status == "ok" and c.name.startswith("search_")
-        ]
+        return [c.summary for c in self.tool_cards if c.status == "ok" and c.name in SEARCHES]
 
     @property
     def can_continue(self) -> bool:

@@ -15,7 +15,7 @@ from apps.conversations.cards import CitationCard
 from apps.conversations.citations import answer_number
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
 from apps.conversations.rendering import Block, blocks_render
-from apps.conversations.shown import conversation_withheld
+from apps.conversations.shown import ShownShares, conversation_withheld
 from basics.errors import Missing
 from runs.models import ChunkRead
 from runs.providers import model_label
@@ -63,7 +63,7 @@ def share_list(*, actor: Actor, conversation: Conversation) -> QuerySet[Conversa
     actor.require("conversation.read")
     readers = ShareReader.objects.select_related("user").order_by("first_at")
     rows: QuerySet[ConversationShare] = (
-        ConversationShare.objects.visible_to(actor)
+        ShownShares.of(ConversationShare, actor)
         .filter(
             conversation=conversation,
             conversation__in=Conversation.objects.visible_to(actor),

@@ -5,44 +5,46 @@ Everything that shows a stored turn (pages, REST, exports, snapshots of shares, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Self
 
-from django.db.models import QuerySet
-
-from apps.conversations.models import Citation, Message, Turn
+from apps.conversations.models import Citation, Conversation, ConversationShare, Message, Turn
 from apps.conversations.openai.segments import response_id_read
 from runs.models import Run
 from runs.stream import EventRow
-from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, tainted, withheld_of
+from runs.withheld import (
+    HIDDEN,
+    NOTHING,
+    Withheld,
+    events_withheld,
+    runs_withheld,
+    tainted,
+    withheld_of,
+)
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.scope import tenant_scope
+from tenancy.shown_rows import ShownRows
 
 _CHAIN_MOST = 200
 
 
-class ShownTurns(QuerySet[Turn]):
-    """Turns of one conversation that are withheld from ``reader`` as far as they rest on what they may not read."""
+class ShownTurns(ShownRows[Turn]):
+    """Turns of one conversation that are withheld from their reader as far as they rest on what they may not read."""
 
-    reader: Actor | None = None
     conversation_pk: int = 0
 
-    def _fetch_all(self) -> None:
-        is_fresh = self._result_cache is None
-        super()._fetch_all()
-        if is_fresh and self.reader is not None and self._result_cache:
-            rows: list[Any] = self._result_cache
-            is_tainted = any(getattr(turn, "is_tainted", True) for turn in rows)
-            found = NOTHING
-            if is_tainted:
-                found = conversation_withheld(self.reader, self.conversation_pk)
-            for turn in self._result_cache:
-                turn_withhold(turn, found)
+    def withhold(self, reader: Actor, rows: list[Any]) -> None:
+        """Take it out of fetched turns."""
+        found = NOTHING
+        if any(getattr(turn, "is_tainted", True) for turn in rows):
+            found = conversation_withheld(reader, self.conversation_pk)
+        for turn in rows:
+            turn_withhold(turn, found)
 
     def _clone(self) -> Self:
-        copy: Self = super()._clone()  # type: ignore[misc]
-        copy.reader, copy.conversation_pk = self.reader, self.conversation_pk
+        copy = super()._clone()
+        copy.conversation_pk = self.conversation_pk
         return copy
 
 
@@ -86,6 +88,25 @@ def run_withheld(reader: Actor, run: Run) -> Withheld:
     if turn is not None:
         return conversation_withheld(reader, turn.conversation_id)
     return withheld_of(actor=reader, runs=_chain(run))
+
+
+def conversations_unnamed(actor: Actor, pks: Collection[int]) -> set[int]:
+    """Return those of some conversations whose titles the actor may not see: all but their own, and of these those that
+    rest on what they may not read.
+    """
+    own = Conversation.objects.visible_to(actor).filter(pk__in=pks).values_list("pk", flat=True)
+    turns = Turn.objects.filter(tenant_id=actor.tenant_id, conversation__in=own)
+    runs = dict(turns.values_list("run_id", "conversation_id"))
+    return {*pks} - {*own} | {runs[pk] for pk in runs_withheld(actor, runs)}
+
+
+def runs_related(tenant_id: int, runs: Collection[int]) -> dict[int, set[int]]:
+    """Return for each run of a conversation all runs of that conversation."""
+    rows = Turn.objects.filter(tenant_id=tenant_id, conversation__turns__run_id__in=runs)
+    found: dict[int, set[int]] = {}
+    for pk, other in rows.values_list("conversation__turns__run_id", "run_id"):
+        found.setdefault(pk, set()).add(other)
+    return {pk: others for pk, others in found.items() if pk in runs}
 
 
 def _chain(run: Run) -> list[int]:
@@ -176,3 +197,15 @@ def _shown(name: str, item: Any, found: Withheld) -> Any:
     if name in ("content", "content_shown") and isinstance(item, str):
         return found.content(item)
     return found.value(item)
+
+
+class ShownShares(ShownRows[ConversationShare]):
+    """Links to conversations; of their titles what their reader may not see is withheld."""
+
+    def withhold(self, reader: Actor, rows: list[Any]) -> None:
+        """Take it out of fetched links."""
+        for pk in {row.conversation_id for row in rows}:
+            found = conversation_withheld(reader, pk)
+            for row in rows:
+                if row.conversation_id == pk:
+                    row.title = found.text(row.title)

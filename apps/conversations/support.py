@@ -3,7 +3,7 @@
 A statement with a marker is held against the passages it names, one without against all that the answer cites. It counts
 as supported when the passage holds enough of its weight: each word that says something counts 1, one with a digit 3. A
 number that stands in no such passage makes it unsupported at once. Where answer and passage are in different languages only
-numbers are compared. Headings (a table's too), questions, code, lead-ins that end in a colon and sentences of fewer than
+numbers are compared, and such a passage counts for a statement without a marker only where the answer cites no other. Headings (a table's too), questions, code, lead-ins that end in a colon and sentences of fewer than
 ``_LEAST_WORDS`` such words are no statements.
 
 The shares were chosen on ``benchmarks/unsupported_sentences.py``; docs/decisions.md has its numbers.
@@ -49,7 +49,9 @@ def unsupported_find(cited: Cited, passages: Mapping[int, str]) -> list[list[int
         if len(statement) < _LEAST_WORDS:
             continue
         share = _SHARE_NAMED if numbers else _SHARE_ANY
-        against = [n for n in numbers if n in weights] or list(weights)
+        # A source in another language excuses the sentence that names it, and no other one.
+        named = [n for n in numbers if n in weights]
+        against = named or [n for n in weights if n not in others] or list(weights)
         if not any(_holds(statement, weights[n], share, n in others) for n in against):
             found.append([start, end])
     return found

@@ -151,7 +151,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
     )
     provider = provider_for(turn.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
-    given = given_of(files, profile or Profile())
+    given = given_of(files, parse_model(run.model)[0], profile or Profile())
     answering = answering_of(
         version,
         run=run,

@@ -21,6 +21,17 @@ from toolloop.tools import ToolError, ToolOutput
 
 SCOPE = "conversation_scope"
 PASSAGES = 8
+SEARCHES = frozenset(
+    (
+        "search_documents",
+        "search_documentation",
+        "search_codebase",
+        "lookup_hts_code",
+        "check_tariffs",
+        "check_agency_requirements",
+    )
+)
+"""Tools that search the documents for passages about something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +139,17 @@ def results_output(
     query: str,
     *,
     extra: Mapping[int, Mapping[str, Any]] | None = None,
+    found: str = "",
+    codes: Sequence[Mapping[str, str]] = (),
 ) -> ToolOutput:
     """Return what the model reads, and the retrieval trace that citations are resolved against.
 
+    What was found and the note come first: a long result is cut at its end.
+
     Args:
         extra: what the model is told of a passage besides, by chunk id.
+        found: what a search has found: ``exact``, ``near``, ``parent`` or ``none``; "" for what is no search.
+        codes: the same for each code that was asked for.
     """
     told = [
         {
@@ -145,7 +162,9 @@ def results_output(
         }
         for r in results
     ]
-    content = json.dumps({"results": told, "note": note}, ensure_ascii=False)
+    said = {"found": found} if found else {}
+    named = {"codes": list(codes)} if codes else {}
+    content = json.dumps({**said, "note": note, **named, "results": told}, ensure_ascii=False)
     return ToolOutput(content, {"query": query, "summary": summary, "results": list(results)})
 
 

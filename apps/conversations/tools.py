@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from apps.collections import code_queries
 from apps.collections.code_queries import CodeLink
 from apps.collections.models import Chunk, ChunkKind, Collection
-from apps.collections.search import SearchHit, search_run
-from apps.conversations.attachments import ATTACHED, Given
+from apps.conversations.attachments import ATTACHED
+from apps.conversations.document_search import documents_search
 from apps.conversations.reader_tools import READER_TOOLS
 from apps.conversations.tool_results import (
     PASSAGES,
     SCOPE,
     Scope,
-    attached_now,
     collections_named,
-    is_attached,
     passages_counted,
     result_row,
     results_output,
@@ -26,7 +24,6 @@ from apps.conversations.tool_results import (
 )
 from apps.tools.bundles import COLLECTIONS, Bundle
 from basics.errors import DomainError
-from runs.purse import run_payer
 from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
@@ -37,15 +34,11 @@ __all__ = [
     "SEARCH",
     "TOOLSET",
     "Scope",
-    "documents_search",
     "system_prompt",
 ]
 
 SEARCH = "search_documents"
 MAX_NEIGHBOURS = 2
-_NAMED = 3
-ATTACHED_PASSAGES = 6
-"""Passages of attached files in a search, beside those of the collections."""
 PROSE = (ChunkKind.DOC.value, ChunkKind.TABLE.value)
 CODE = (ChunkKind.FUNCTION.value, ChunkKind.CLASS.value, ChunkKind.FILE.value)
 CodeRelation = Literal["about", "definition", "callers", "callees", "importers", "subclasses"]
@@ -53,19 +46,27 @@ CodeRelation = Literal["about", "definition", "callers", "callees", "importers",
 
 @tool
 async def search_documents(
-    context: ToolContext, query: str, collections: list[str] | None = None
+    context: ToolContext,
+    query: str,
+    collections: list[str] | None = None,
+    document_type: str = "",
+    limit: int = 0,
 ) -> ToolOutput:
     """Search the documents for passages about something. Finds by meaning, by words and by exact codes and numbers.
 
     Search before you answer anything that the documents may say. Search again with other words when the passages do not
-    answer the question, and once for each part of a question that has several.
+    answer the question, and once for each part of a question that has several. Codes are found in every spelling; "found"
+    says whether they are there: exact, near (longer codes under it), parent (a shorter one it is under) or none.
 
     Args:
         query: what to look for, as a full question or phrase; name the thing itself instead of "it" or "that".
         collections: names of the collections to search; leave it out to search all of them.
+        document_type: passages of documents of this type first, as list_documents names it; others follow.
+        limit: how many passages, 1 to 30; leave it out for the usual number.
     """
     scope: Scope = context.data[SCOPE]
-    output: ToolOutput = await scope.in_db(documents_search, scope, query, collections or [])
+    search = partial(documents_search, types=_types(document_type), limit=limit)
+    output: ToolOutput = await scope.in_db(search, scope, query, collections or [])
     return output
 
 
@@ -82,17 +83,14 @@ async def search_documentation(
     Args:
         query: what to look for, as a full question or phrase.
         collections: names of the collections to search; leave it out to search all of them.
-        document_type: documents of this type alone, as list_documents names it.
+        document_type: passages of documents of this type first, as list_documents names it; others follow.
         neighbours: 1 or 2 to see what stands before and after each passage too; to cite that, read it with get_chunk.
     """
     scope: Scope = context.data[SCOPE]
     filters: dict[str, Any] = {"kind": {"in": list(PROSE)}}
-    if document_type.strip():
-        filters["document_type"] = document_type.strip()
     expand = max(0, min(neighbours, MAX_NEIGHBOURS))
-    output: ToolOutput = await scope.in_db(
-        documents_search, scope, query, collections or [], filters, expand
-    )
+    search = partial(documents_search, types=_types(document_type))
+    output: ToolOutput = await scope.in_db(search, scope, query, collections or [], filters, expand)
     return output
 
 
@@ -123,6 +121,10 @@ async def search_codebase(
     return output
 
 
+def _types(named: str) -> tuple[str, ...]:
+    return (named.strip(),) if named.strip() else ()
+
+
 TOOLSET = Toolset([search_documents, search_documentation, search_codebase, *READER_TOOLS])
 BUNDLE = Bundle(
     COLLECTIONS,
@@ -131,101 +133,6 @@ BUNDLE = Bundle(
     # Each of these asks rights_now where it may look, and that leaves out what the policy denies.
     filtering=frozenset(TOOLSET.names()),
 )
-
-
-def documents_search(
-    scope: Scope,
-    query: str,
-    names: Sequence[str],
-    filters: Mapping[str, Any] | None = None,
-    expand: int = 0,
-) -> ToolOutput:
-    """Search where the running tool may look, and return passages as a tool's result; for the tools' database threads.
-
-    Args:
-        names: of collections; none for all.
-        filters: as a search takes them.
-        expand: passages before and after each.
-
-    Raises:
-        ToolError: what a model can do better.
-    """
-    try:
-        actor, allowed = rights_now(scope)
-        given = replace(scope.given, rows=attached_now(scope, actor) if is_attached(names) else ())
-        chosen = collections_named(allowed, names)
-        if not chosen and not given.documents:
-            note = "There is no collection to search. Tell the user to add documents first."
-            return results_output([], note, "No collection to search", query)
-        found = search_run(
-            tenant=scope.tenant,
-            actor=actor,
-            collections=chosen,
-            query=query,
-            k=scope.searching.top_k,
-            filters={**(filters or {}), **scope.searching.filters},
-            expand=max(expand, scope.searching.neighbours),
-            payer=run_payer(scope.run),
-            legs=scope.searching.legs,
-        )
-        hits = [*_attached_hits(scope, actor, given, query, filters), *found.hits]
-    except DomainError as error:
-        raise ToolError(error.message) from error
-    names_by_id = {c.pk: c.name for c in chosen}
-    results = [_hit(hit, names_by_id.get(hit.collection_id, ATTACHED)) for hit in hits]
-    note = found.note or ("" if results else "Nothing was found. Try other words, or say so.")
-    documents = len({hit.document_id for hit in hits})
-    summary = (
-        f"{passages_counted(len(results))} from {documents} document{'' if documents == 1 else 's'} "
-        f"for “{query}”"
-    )
-    around = {
-        hit.chunk_id: {"before": "\n".join(hit.before), "after": "\n".join(hit.after)}
-        for hit in hits
-        if hit.before or hit.after
-    }
-    told = summary if results else f"Nothing found in {_told(chosen)} for “{query}”"
-    return results_output(results, note, told, query, extra=around)
-
-
-def _told(collections: Sequence[Collection]) -> str:
-    """Name a few collections and count the rest."""
-    names, more = ", ".join(c.name for c in collections[:_NAMED]), len(collections) - _NAMED
-    return f"{names} and {more} more" if more > 0 else names
-
-
-def _attached_hits(
-    scope: Scope,
-    actor: Actor,
-    given: Given,
-    query: str,
-    filters: Mapping[str, Any] | None,
-) -> Sequence[SearchHit]:
-    """Search the attached files by themselves: a large collection shall not push them out, and no assistant's filter."""
-    if not given.documents:
-        return ()
-    homes = Collection.objects.filter(tenant=scope.tenant, owner_id=actor.user_id)
-    homes = homes.filter(documents__in=given.documents).select_related("space").distinct()
-    found = search_run(
-        tenant=scope.tenant,
-        actor=actor,
-        collections=list(homes),
-        query=query,
-        k=ATTACHED_PASSAGES,
-        filters={**(filters or {}), "document_id": {"in": given.documents}},
-        payer=run_payer(scope.run),
-    )
-    return found.hits
-
-
-def _hit(hit: SearchHit, collection: str) -> dict[str, Any]:
-    return {
-        **result_row(hit, hit.chunk_id, hit.document_name, hit.version, collection),
-        "score": hit.score,
-        "vector_rank": hit.vector_rank,
-        "lexical_rank": hit.lexical_rank,
-        "exact_rank": hit.exact_rank,
-    }
 
 
 _LINKS: Mapping[str, Callable[..., list[CodeLink]]] = {

@@ -58,6 +58,9 @@ class TraceStepOutput(serializers.Serializer[Any]):
     cached_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
     cost_usd = serializers.DecimalField(max_digits=14, decimal_places=8, allow_null=True)
+    service_tier = serializers.CharField(
+        help_text="The provider's service tier it is priced by; empty for the usual one."
+    )
     finished_at = serializers.DateTimeField()
     calls = TraceCallOutput(many=True)
 

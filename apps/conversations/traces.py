@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, JSONField, Sum
+from django.db.models import F, JSONField, Max, Sum
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 
@@ -112,7 +112,8 @@ def _steps(
         for row in UsageRecord.objects.filter(tenant_id=run.tenant_id, run_id=run.pk)
         .values("step")
         .annotate(
-            input=Sum("input_tokens"), output=Sum("output_tokens"), cached=Sum("cached_tokens"), cost=Sum("cost_usd")
+            input=Sum("input_tokens"), output=Sum("output_tokens"), cached=Sum("cached_tokens"), cost=Sum("cost_usd"),
+            tier=Max("service_tier"),
         )
     }  # fmt: skip
     rows = (
@@ -141,6 +142,7 @@ def _steps(
                 "cached_tokens": spent.get("cached") or 0,
                 "output_tokens": spent.get("output") or 0,
                 "cost_usd": cost,
+                "service_tier": spent.get("tier") or "",
                 "finished_at": row["at"],
                 "calls": [_call(call, numbers) for call in calls if call["step"] == row["index"]],
             }

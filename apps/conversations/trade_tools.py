@@ -1,4 +1,6 @@
-"""Tools of the trade-compliance example: tariff lines, additional duties and agencies' requirements, by document type.
+"""Tools of the trade-compliance example: tariff lines, additional duties and agencies' requirements.
+
+Documents of the types that answer best come first; no document is left out for its type.
 
 They are a group of their own, which nobody may call until a grant says so: a workspace about something else is not
 offered them.
@@ -6,36 +8,38 @@ offered them.
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from functools import partial
 
+from apps.collections.ingestion.codes import tariff_code
+from apps.conversations.document_search import documents_search
 from apps.conversations.tool_results import SCOPE, Scope
-from apps.conversations.tools import documents_search
 from apps.tools.bundles import Bundle
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
 TRADE = "trade"
 SCHEDULES, SECTION_301 = "hts_schedule", "section301_tariff"
 GUIDES, PUBLICATIONS, REGULATIONS = "cbp_guide", "gov_publication", "agency_regulation"
-_DIGITS = re.compile(r"\d{4}(?:\d{2}(?:\d{2}(?:\d{2})?)?)?")
 
 
 @tool
 async def lookup_hts_code(
     context: ToolContext, code: str, goods: str = "", collections: list[str] | None = None
 ) -> ToolOutput:
-    """Find a code of the Harmonized Tariff Schedule in the schedules: its description, unit and rates of duty.
+    """Find a code of the Harmonized Tariff Schedule: its description, unit and rates of duty.
+
+    "found" says what was found: exact; near: only longer codes under it; parent: only a shorter one it falls under; none:
+    the code is not in the documents. Tell the user when it is not exact.
 
     Args:
-        code: 4, 6, 8 or 10 digits with or without dots, such as 8539.50.00; "" when only the goods are known.
+        code: 4, 6, 8 or 10 digits in any spelling, such as 8539.50.00; "" when only the goods are known.
         goods: what is imported, in plain words; helps to tell neighbouring codes apart.
         collections: names of the collections to search; leave it out to search all of them.
     """
     named = hts_code(code) if code.strip() else ""
     if not named and not goods.strip():
         raise ToolError("Give a code, the goods, or both.")
-    query = " ".join(filter(None, [named, goods.strip(), "" if goods.strip() else "rates of duty"]))
-    return await _search(context, query, collections, SCHEDULES)
+    query = " ".join(filter(None, [named, goods.strip()]))
+    return await _search(context, query, collections, SCHEDULES, is_lookup=not goods.strip())
 
 
 @tool
@@ -45,7 +49,7 @@ async def check_tariffs(
     """Find additional duties and exclusions for a tariff code: Section 301 lists, and the notes of chapter 99.
 
     Args:
-        code: 4, 6, 8 or 10 digits with or without dots, such as 8539.50.00.
+        code: 4, 6, 8 or 10 digits in any spelling, such as 8539.50.00.
         country: where the goods come from, such as China.
         collections: names of the collections to search; leave it out to search all of them.
     """
@@ -81,19 +85,21 @@ TRADE_BUNDLE = Bundle(
 
 
 def hts_code(text: str) -> str:
-    """Return a code as the schedules print it: 8539500010 is 8539.50.00.10. Raises ToolError."""
-    digits = re.sub(r"[\s.\-]", "", text)
-    if not _DIGITS.fullmatch(digits):
-        raise ToolError(f"{text[:40]!r} is no tariff code: give 4, 6, 8 or 10 digits, such as 8539.50.00.")  # fmt: skip
-    return ".".join([digits[:4], *(digits[at : at + 2] for at in range(4, len(digits), 2))])
+    """Return a code as the schedules print it, named as one: 8539500010 is HTS 8539.50.0010. Raises ToolError."""
+    code = tariff_code(text)
+    if code is None:
+        raise ToolError(f"{text[:40]!r} isn't a tariff code: give 4, 6, 8 or 10 digits, such as 8539.50.00.")  # fmt: skip
+    return f"HTS {code.text}"
 
 
 async def _search(
-    context: ToolContext, query: str, collections: list[str] | None, *types: str
+    context: ToolContext,
+    query: str,
+    collections: list[str] | None,
+    *types: str,
+    is_lookup: bool = False,
 ) -> ToolOutput:
     scope: Scope = context.data[SCOPE]
-    filters: dict[str, Any] = {"document_type": {"in": list(types)}}
-    output: ToolOutput = await scope.in_db(
-        documents_search, scope, query, collections or [], filters
-    )
+    search = partial(documents_search, types=types, is_lookup=is_lookup)
+    output: ToolOutput = await scope.in_db(search, scope, query, collections or [])
     return output

@@ -27,6 +27,11 @@ urlpatterns = [
     path("<int:pk>/attachments/", attachment_views.add, name="attachment-add"),
     path("<int:pk>/attachments/<int:attachment_pk>/", attachment_views.chip, name="attachment"),
     path(
+        "<int:pk>/attachments/<int:attachment_pk>/sound/",
+        attachment_views.sound,
+        name="attachment-sound",
+    ),
+    path(
         "<int:pk>/attachments/<int:attachment_pk>/remove/",
         attachment_views.remove,
         name="attachment-remove",

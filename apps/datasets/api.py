@@ -24,6 +24,7 @@ from apps.datasets.shapes import (
     DatasetInput,
     DatasetOutput,
     DatasetUpdate,
+    GenerationDetailOutput,
     GenerationInput,
     GenerationOutput,
     GenerationResumeInput,
@@ -238,10 +239,12 @@ class GenerationView(TenantAPIView):
 
     actions = {"GET": _READ}
 
-    @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationOutput)
+    @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationDetailOutput)  # fmt: skip
     def get(self, request: Request, pk: int) -> Response:
         """Return how far a job is and what it has cost."""
-        return Response(GenerationOutput(selectors.job_get(actor=self.actor, pk=pk)).data)
+        job: Any = selectors.job_get(actor=self.actor, pk=pk)
+        job.batch = selectors.job_batch(actor=self.actor, job=job)
+        return Response(GenerationDetailOutput(job).data)
 
 
 class GenerationPauseView(TenantAPIView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
@@ -22,7 +22,7 @@ from apps.datasets.models import (
     WorkStatus,
 )
 from apps.datasets.selectors import MOST_COUNTED
-from apps.datasets.withheld import rows_readable
+from apps.datasets.withheld import ShownChecks, documents_hidden, exports_readable, rows_readable
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -74,11 +74,14 @@ def review_next(*, actor: Actor, dataset: Dataset, after: int = 0) -> QueuePlace
 def work_list(*, actor: Actor, model: type[W], dataset: Dataset | None = None) -> QuerySet[W]:
     """Return exports, imports or checks, the newest first."""
     actor.require("dataset.read")
-    rows: QuerySet[W] = model.objects.visible_to(actor).select_related("dataset")
+    found: Any = model.objects.visible_to(actor)
+    if issubclass(model, DatasetCheck):
+        found = ShownChecks.of(DatasetCheck, actor)
+    rows: QuerySet[W] = found.select_related("dataset")
     if dataset is not None:
         rows = rows.filter(dataset=dataset)
     if issubclass(model, DatasetExport):
-        rows = rows.select_related("version")
+        rows = exports_readable(rows.select_related("version"), actor)
     return rows.order_by("-pk")
 
 
@@ -135,8 +138,9 @@ class SourceLine:
 # Row-level security holds for it; the tenant stands in it all the same.
 _SOURCES = """
 SELECT s.document, array_agg(DISTINCT coalesce(s.license, '')), count(DISTINCT r.id)
-FROM datasets_datasetrow r, jsonb_to_recordset(r.sources) AS s (document text, license text)
+FROM datasets_datasetrow r, jsonb_to_recordset(r.sources) AS s (document text, license text, document_id text)
 WHERE r.tenant_id = %s AND r.dataset_id = %s AND s.document > %s
+  AND NOT coalesce(s.document_id = ANY(%s), false)
 GROUP BY s.document ORDER BY s.document LIMIT %s
 """
 
@@ -147,7 +151,9 @@ def source_list(
     """Return the documents that a dataset's rows quote with their licences, by name, those after a name."""
     actor.require("dataset.read")
     with connection.cursor() as cursor:
-        cursor.execute(_SOURCES, [actor.tenant_id, dataset.pk, after, most])
+        cursor.execute(
+            _SOURCES, [actor.tenant_id, dataset.pk, after, documents_hidden(actor), most]
+        )
         return [SourceLine(*line) for line in cursor.fetchall()]
 
 

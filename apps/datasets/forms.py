@@ -7,8 +7,17 @@ from typing import Any
 from django import forms
 
 from apps.collections.forms import RefusableForm
-from apps.datasets.generation.settings import MADE_TYPES, MAX_ROWS, MAX_TURNS, Settings
+from apps.datasets.generation.settings import (
+    BATCH,
+    MADE_TYPES,
+    MAX_ROWS,
+    MAX_TURNS,
+    NOW,
+    Settings,
+)
 from apps.datasets.models import Difficulty
+from toolloop.service import NAMES
+from web import service_fields
 
 _DEFAULTS = Settings(collections=())
 
@@ -41,6 +50,12 @@ class GenerateForm(RefusableForm):
         help_text="Without a language model, rules make the rows, and say so."
     )
     judge_model = forms.ChoiceField(required=False, label="Judge", help_text="Selects questions and scores answers; another model than the writer judges more fairly.")  # fmt: skip
+    delivery = forms.ChoiceField(
+        choices=[(NOW, "Now, at the full price"), (BATCH, "Within a day, at half the price")],
+        required=False, initial=NOW, label="When and for how much",
+        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An answer that calls "
+        "tools takes a batch for each of its turns. Not every model has it.",
+    )  # fmt: skip
     rows = forms.IntegerField(min_value=1, max_value=MAX_ROWS, initial=_DEFAULTS.rows)
     language = forms.CharField(
         required=False, max_length=40, help_text="Of questions and answers: a tag such as de, or an English name. Empty: that of the documents."
@@ -71,6 +86,9 @@ class GenerateForm(RefusableForm):
     concurrency = forms.IntegerField(
         min_value=1, max_value=200, initial=_DEFAULTS.concurrency, label="At once"
     )
+    service_tier = service_fields.tier()
+    cache_ttl = service_fields.cache()
+    background = service_fields.background()
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0, help_text="Chooses the passages; the same seed, the same ones.")  # fmt: skip
 
     def __init__(
@@ -100,7 +118,16 @@ class GenerateForm(RefusableForm):
     def options(self) -> dict[str, Any]:
         """Return the settings as ``generation_start`` takes them."""
         data = self.cleaned_data
-        plain = ("rows", "judge_model", "language", "keep_at", "concurrency", "seed", "collections")
+        plain = (
+            "rows",
+            "judge_model",
+            "language",
+            "keep_at",
+            "concurrency",
+            "seed",
+            "collections",
+            *NAMES,
+        )
         shares = {
             field: {
                 name.removeprefix(f"{prefix}_"): value
@@ -112,6 +139,7 @@ class GenerateForm(RefusableForm):
         return {
             **{name: data[name] for name in plain},
             **{name: lines_of(data[name]) for name in ("personas", "styles", "script")},
+            "delivery": data["delivery"] or NOW,
             "max_turns": data["max_turns"] or _DEFAULTS.max_turns,
             **shares,
             "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),

@@ -29,6 +29,8 @@ def job_context(*, actor: Actor, job: GenerationJob, item: str = "") -> dict[str
         "job": job,
         "progress": progress_read(actor=actor, job=job),
         "open": item_trace(actor=actor, job=job, pk=int(item)) if is_number else None,
+        "batch": selectors.job_batch(actor=actor, job=job),
+        "is_batched": job.is_batched,
         "missing": [
             {**one, "quota": f"{one['difficulty']} {QuestionType(one['type']).label}".capitalize()}
             for one in job.shortfall

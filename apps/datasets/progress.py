@@ -18,6 +18,7 @@ from apps.datasets.models import (
     ItemState,
     PaidCall,
 )
+from apps.datasets.withheld import items_readable, tells_hidden
 from tenancy.actors import Actor
 from toolloop.messages import ToolResult, Turn, message_from_json
 
@@ -84,7 +85,11 @@ def progress_read(*, actor: Actor, job: GenerationJob) -> Progress:
         )
     }
     stages = [_line(state, standing.get(state, {}), paid.get(state, {})) for state in ITEM_OPEN]
-    latest = items.exclude(state=ItemState.SPARE).exclude(state=ItemState.QUESTION, driver="")
+    latest = (
+        items_readable(items, actor)
+        .exclude(state=ItemState.SPARE)
+        .exclude(state=ItemState.QUESTION, driver="")
+    )
     return Progress(
         spent_usd=job_spend(job),
         under_way=sum(line.busy for line in stages),
@@ -137,13 +142,17 @@ class ItemTrace:
 
 
 def item_trace(*, actor: Actor, job: GenerationJob, pk: int) -> ItemTrace | None:
-    """Return a candidate of a job with its calls, None when the job has no such one."""
+    """Return a candidate of a job with its calls, None when the job has no such one, or the actor may not read what it rests on."""
     actor.require("dataset.read")
-    item = GenerationItem.objects.visible_to(actor).filter(job=job, pk=pk).first()
+    items = GenerationItem.objects.visible_to(actor).filter(job=job, pk=pk)
+    item = items_readable(items, actor).first()
     if item is None:
         return None
     rows = PaidCall.objects.visible_to(actor).filter(item=item).order_by("pk")[:MOST_CALLS]
-    return ItemTrace(item, [_call(row) for row in rows])
+    calls = [_call(row) for row in rows]
+    if tells_hidden(actor, (text for call in calls for _, text in call.results)):
+        return None
+    return ItemTrace(item, calls)
 
 
 def _call(row: PaidCall) -> CallShown:

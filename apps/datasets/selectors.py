@@ -21,8 +21,9 @@ from apps.datasets.models import (
 from apps.datasets.page_values import number
 from apps.datasets.record import Record, from_values
 from apps.datasets.row_search import all_found, found_ids
-from apps.datasets.withheld import rows_readable
+from apps.datasets.withheld import documents_hidden, rows_readable
 from basics.errors import Missing
+from batches.selectors import BatchRound, round_open
 from tenancy.actors import Actor
 
 MOST_COUNTED = 1_000
@@ -188,6 +189,13 @@ def row_ids(
         past: only rows after this one (before it, backwards); 0 for all.
     """
     actor.require("dataset.read")
+    hidden = documents_hidden(actor)
+    if hidden:  # what may not be read is not found either: else its words could be guessed
+        rows = rows_readable(DatasetRow.objects.visible_to(actor).filter(dataset=dataset), actor)
+        rows = rows.filter(pk__in=all_found(dataset.pk, **only.asked))
+        if past:
+            rows = rows.filter(pk__lt=past) if is_back else rows.filter(pk__gt=past)
+        return list(rows.order_by("-pk" if is_back else "pk").values_list("pk", flat=True)[:most])
     return found_ids(dataset.pk, **only.asked, past=past or None, is_back=is_back, most=most)
 
 
@@ -297,6 +305,13 @@ def job_get(*, actor: Actor, pk: int, dataset: Dataset | None = None) -> Generat
     if job is None:
         raise Missing("generation job")
     return job
+
+
+def job_batch(*, actor: Actor, job: GenerationJob) -> BatchRound | None:
+    """Return what of a job is with a provider's batch API, None while nothing is."""
+    if not job.is_batched:
+        return None
+    return round_open(actor=actor, owner=job.topic)
 
 
 def job_rows(*, actor: Actor, job: GenerationJob) -> Iterator[DatasetRow]:

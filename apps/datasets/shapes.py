@@ -126,7 +126,8 @@ class GenerationInput(serializers.Serializer[Any]):
     model = serializers.CharField(max_length=120, required=False, default="extractive", help_text="An id of the model list.")  # fmt: skip
     settings = serializers.DictField(
         help_text="collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, "
-        "weights, minima, max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."
+        "weights, minima, max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd, service_tier (standard, flex, priority), cache_ttl, background, "
+        "delivery (now, or batch for half the price within a day for each turn of a model)."
     )
     budget_usd = serializers.DecimalField(max_digits=12, decimal_places=6, required=False, allow_null=True, default=None)  # fmt: skip
     probe = serializers.IntegerField(
@@ -172,3 +173,28 @@ class GenerationOutput(serializers.Serializer[Any]):
         if hasattr(job, "open_spent_usd"):  # a list has counted it for all its jobs at once
             return f"{job.spent_usd + (job.open_spent_usd or 0):.8f}"
         return f"{job_spend(job):.8f}"
+
+
+class BatchRoundOutput(serializers.Serializer[Any]):
+    number = serializers.IntegerField(
+        help_text="From 1; each turn of an answer that calls tools takes a round."
+    )
+    total = serializers.IntegerField(help_text="Requests in it.")
+    done = serializers.IntegerField(help_text="Answers that are back, as far as the provider tells.")  # fmt: skip
+    sent_at = serializers.DateTimeField(allow_null=True)
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the provider gives up on what it has not answered."
+    )
+    is_stopping = serializers.BooleanField(help_text="The provider was told to stop.")
+
+    class Meta:
+        ref_name = "BatchRound"
+
+
+class GenerationDetailOutput(GenerationOutput):
+    batch = BatchRoundOutput(
+        allow_null=True, help_text="What is with a provider at half price; null while nothing is."
+    )
+
+    class Meta:
+        ref_name = "GenerationDetail"

@@ -8,6 +8,7 @@ from apps.collections.selectors import collections_named
 from apps.conversations import tools as reading
 from apps.datasets.generation.claiming import job_halt
 from apps.datasets.generation.driving import job_drive
+from apps.datasets.generation.mailing import batches_drive
 from apps.datasets.generation.settings import Settings
 from apps.datasets.generation.work import Model, Work
 from apps.datasets.models import JOB_ACTIVE, GenerationJob
@@ -15,12 +16,15 @@ from apps.datasets.services.generation import DRIVE
 from apps.tools.bundles import COLLECTIONS
 from apps.tools.offer import offer_context, offer_guard
 from basics.errors import Denied
+from batches.engines import engine_for
+from batches.services import batches_end
 from jobs.context import JobContext, LeaseLost
 from jobs.models import Job
 from jobs.registry import job
 from runs.actors import actor_now
 from runs.models import Run
 from runs.providers import TenantProvider, is_extractive, provider_for
+from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from toolloop.providers.extractive import SEARCH_TOOL
 from toolloop.rate_gate import GatedProvider, RateGate
@@ -36,13 +40,23 @@ CODE_TOOL = "search_codebase"
 
 def driver_ended(ended: Job) -> None:
     """Pause the job whose driver came to an end by an error, so that somebody looks at it and resumes."""
-    if ended.status != "cancelled":
-        job_halt(int(ended.payload["job_id"]), ended.error_message or "The worker was lost.")
+    if ended.status == "cancelled":
+        return
+    pk = int(ended.payload["job_id"])
+    job_halt(pk, ended.error_message or "The worker was lost.")
+    row = GenerationJob.objects.select_related("tenant").filter(pk=pk).first()
+    if row is not None and row.is_batched:
+        actor = system_actor(row.tenant_id, row.created_by_id)
+        batches_end(tenant=row.tenant, actor=actor, owner=row.topic, ends=False)
 
 
 @job(DRIVE, lane="loop", max_attempts=ATTEMPTS, max_deaths=DEATHS, on_end=driver_ended)
 async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
-    """Work on a generation job until it is done, paused or stopped; safe to run again at any point."""
+    """Work on a generation job until it is done, paused or stopped; safe to run again at any point.
+
+    Raises:
+        JobPostponed: all that is left waits for batches; no worker is held meanwhile.
+    """
     prepared = await ctx.in_db(_prepare, ctx, job_id)
     if prepared is None:
         return
@@ -50,7 +64,10 @@ async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
     async with AsyncExitStack() as stack:
         for provider in providers:
             stack.push_async_callback(provider.aclose)
-        await job_drive(work, lambda: _lost(ctx))
+        if work.is_batched:
+            await batches_drive(work, lambda: _lost(ctx))
+        else:
+            await job_drive(work, lambda: _lost(ctx))
 
 
 def _lost(ctx: JobContext) -> str:
@@ -101,8 +118,11 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
     providers: list[TenantProvider] = []
 
     def model(name: str) -> Model:
-        provider = provider_for(tenant, name)
+        engine = engine_for(tenant, name) if settings.is_batched else None
+        provider = provider_for(tenant, name) if engine is None else engine.provider
         providers.append(provider)
+        if engine is not None:
+            return Model(name, provider.info.model, provider, engine.profile, False, engine)
         gate = gates.setdefault(name, RateGate(settings.concurrency))
         return Model(
             name,

@@ -32,6 +32,7 @@ from apps.evaluations.outcomes import outcome_of
 from apps.evaluations.scorers.base import Passage
 from apps.evaluations.scorers.claims import MOST_PASSAGES
 from apps.evaluations.turns import Said, said_before
+from apps.evaluations.withheld import trials_readable
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import Membership
@@ -176,7 +177,7 @@ def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
     row: Assignment | None = (
         rows.select_related("item__queue", "item__trial__content").filter(pk=assignment.pk).first()
     )
-    if row is None:
+    if row is None or not trials_readable(Trial.objects.filter(pk=row.item.trial_id), actor):
         raise Missing("assignment")
     queue = row.item.queue
     trial: Trial = row.item.trial
@@ -261,6 +262,7 @@ def grader_choices(*, actor: Actor) -> list[tuple[int, str]]:
 def _left(actor: Actor, queue: AnnotationQueue) -> int:
     mine = Assignment.objects.filter(item__queue=queue, user_id=_person(actor))
     items = AnnotationItem.objects.visible_to(actor).filter(queue=queue)
+    items = trials_readable(items, actor, at="trial__")
     items = items.exclude(pk__in=mine.exclude(state=AssignmentState.OPEN).values("item"))
     counted = items.exclude(trial__state=TrialState.FAILED).annotate(
         grades=Count("assignments", filter=Q(assignments__state=AssignmentState.DONE))

@@ -38,6 +38,7 @@ from runs.providers import loop_model, provider_for
 from runs.services import run_create, run_stop
 from tenancy.actors import Actor
 from toolloop.events import RunFinished
+from toolloop.service import limits_patient
 
 RUN_KIND = "evaluation"
 _OUT_OF_MONEY = "budget"
@@ -148,7 +149,13 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
     )
     chosen = {"top_k": target.k, "legs": target.legs, "neighbours": target.neighbours}
     settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
-    answering = replace(answering, searching=replace(answering.searching, **settings))
+    options = {**answering.options, **target.service}
+    answering = replace(
+        answering,
+        searching=replace(answering.searching, **settings),
+        options=options,
+        limits=limits_patient(answering.limits, options),
+    )
     brings = None
     if delivery is not None:
         names = [tool.name for tool in guard.tools()]

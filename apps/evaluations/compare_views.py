@@ -25,6 +25,7 @@ from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
 from apps.evaluations.services import baseline_set
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.turns import said_before
+from apps.evaluations.withheld import rows_hidden
 from apps.evaluations.words import money_told
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
@@ -108,7 +109,9 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
     criteria = list(found.criteria)
     charted = ([c for c in criteria if c.name != "overall"] or criteria)[:CHARTED]
     is_best = request.GET.get("order") == "best"
-    rows = found.rows[: -ROWS - 1 : -1] if is_best else found.rows[:ROWS]
+    hidden = rows_hidden(actor=request.actor, arm=a) | rows_hidden(actor=request.actor, arm=b)
+    listed = [row for row in found.rows if row.row not in hidden] if hidden else found.rows
+    rows = listed[: -ROWS - 1 : -1] if is_best else listed[:ROWS]
     questions = selectors.arm_questions(actor=request.actor, arm=a, rows=[row.row for row in rows])
     chosen = request.GET.get("row", "")
     place = next((n for n, row in enumerate(rows) if str(row.row) == chosen), 0)

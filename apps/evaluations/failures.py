@@ -28,6 +28,7 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.selectors import arm_scores
+from apps.evaluations.withheld import rows_hidden
 from basics.errors import Missing
 from jobs.models import ACTIVE
 from tenancy.actors import Actor
@@ -231,9 +232,12 @@ def groups_key(rows: Sequence[FailingRow]) -> str:
 def _values(actor: Actor, arm: Arm) -> tuple[dict[int, float], int]:
     """Return each row's overall score, 0 for one that has no answer to score, and how many these are."""
     scores = overall_series(arm_scores(actor=actor, arm=arm))
-    found = dict(zip(scores.rows.tolist(), scores.values.tolist(), strict=True))
+    hidden = rows_hidden(actor=actor, arm=arm)
+    scored = zip(scores.rows.tolist(), scores.values.tolist(), strict=True)
+    found = {row: value for row, value in scored if row not in hidden}
     failed = Trial.objects.visible_to(actor).filter(arm=arm, repeat=0, state=TrialState.FAILED)
-    unanswered = [row for row in failed.values_list("row_ref", flat=True) if row not in found]
+    left = set(failed.values_list("row_ref", flat=True)) - hidden
+    unanswered = sorted(left - set(found))
     return {**found, **dict.fromkeys(unanswered, 0.0)}, len(unanswered)
 
 

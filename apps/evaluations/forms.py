@@ -22,6 +22,8 @@ from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
 from apps.evaluations.targets import MAX_NEIGHBOURS, TOOLS_TOLD, arms_expand
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from toolloop.service import NAMES
+from web import service_fields
 
 _SCORERS = [
     ("rubric", "Six scores by a judge"),
@@ -148,6 +150,9 @@ class ExperimentForm(forms.Form):
         label="Stop arms that are beaten",
         help_text="An arm is asked no further once another one is shown to answer better at no higher cost.",
     )
+    service_tier = service_fields.tier()
+    cache_ttl = service_fields.cache()
+    background = service_fields.background()
     budget_usd = forms.DecimalField(
         label="Budget in US dollars", required=False, min_value=0, decimal_places=2, max_digits=9
     )
@@ -230,6 +235,8 @@ class ExperimentForm(forms.Form):
                 k=data["k"],
                 neighbours=data["neighbours"],
             )
+        if data["kind"] != "retriever":
+            base |= {name: data[name] or None for name in NAMES}
         if data["apart"]:
             base.pop("collections")
             sweep = {"collections": [[pk] for pk in collections], **sweep}

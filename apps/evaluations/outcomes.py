@@ -16,7 +16,7 @@ from apps.evaluations.models import Trial
 from apps.evaluations.scorers.base import Call, Label, Outcome, Passage
 from apps.evaluations.scorers.retrieval import gains_of
 from runs.models import Run, ToolCall, ToolCallStatus
-from runs.selectors import payload_list
+from runs.selectors import payload_list, quotes_named
 from tenancy.actors import Actor
 
 _MOST_TEXT = 4_000
@@ -71,7 +71,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
     Args:
         shown: the answer as people read it; an answer with a form is kept as it was written too.
     """
-    passages = passages_of(payload_list(run))
+    passages = passages_of(payload_list(run), quotes_named(run))
     cited = answer_cite(shown, passages)
     calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run).order_by("step", "pk")
     seconds = (

@@ -29,6 +29,7 @@ from apps.evaluations.models import (
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.scorers.retrieval import LABELLED, label_coverage
 from apps.evaluations.series import ArmScores, Series, unpack
+from apps.evaluations.withheld import trials_readable
 from apps.evaluations.words import money_told, time_told
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -95,7 +96,8 @@ def trial_list(*, actor: Actor, experiment: Experiment) -> QuerySet[Trial]:
     actor.require("evaluation.read")
     rows: QuerySet[Trial] = Trial.objects.visible_to(actor).filter(experiment=experiment)
     return (
-        rows.select_related("arm", "content")
+        trials_readable(rows, actor)
+        .select_related("arm", "content")
         .prefetch_related("scores")
         .order_by("position", "arm__position", "repeat")
     )
@@ -104,9 +106,8 @@ def trial_list(*, actor: Actor, experiment: Experiment) -> QuerySet[Trial]:
 def trial_get(*, actor: Actor, pk: int) -> Trial:
     """Return one trial with its arm and experiment. Raises Missing."""
     actor.require("evaluation.read")
-    found: Trial | None = (
-        Trial.objects.visible_to(actor).select_related("arm__experiment").filter(pk=pk).first()
-    )
+    rows = trials_readable(Trial.objects.visible_to(actor), actor)
+    found: Trial | None = rows.select_related("arm__experiment").filter(pk=pk).first()
     if found is None:
         raise Missing("answer")
     return found
@@ -210,6 +211,7 @@ def arm_questions(*, actor: Actor, arm: Arm, rows: Sequence[int]) -> dict[int, s
     """Return the questions of some rows (by ``row_ref``) that an arm was asked."""
     actor.require("evaluation.read")
     trials = Trial.objects.visible_to(actor).filter(arm=arm, row_ref__in=rows, repeat=0)
+    trials = trials_readable(trials, actor)
     contents = dict(trials.values_list("row_ref", "content_id"))
     texts = dict(
         RowContent.objects.filter(tenant_id=arm.tenant_id, pk__in=contents.values()).values_list(

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from apps.collections.search import LEGS, MAX_K
 from apps.evaluations.holding import ToolSet
 from basics.errors import Invalid
+from toolloop.service import NAMES
 
 MAX_ARMS, MAX_NAME = 24, 160
 MAX_NEIGHBOURS = 5
@@ -39,6 +40,19 @@ class _Target(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _Asked(_Target):
+    """A target that a model answers; how its provider is to serve it, see ``toolloop.service``. None leaves it as it is."""
+
+    service_tier: Literal["standard", "flex", "priority"] | None = None
+    cache_ttl: Literal["5m", "30m", "1h", "12h", "24h"] | None = None
+    background: bool | None = None
+
+    @property
+    def service(self) -> dict[str, Any]:
+        """Return what is said about it, as ``ModelRequest.options`` has it."""
+        return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
+
+
 class RetrieverTarget(_Target):
     """Search alone; its answer is the ranking.
 
@@ -53,7 +67,7 @@ class RetrieverTarget(_Target):
     )
 
 
-class ModelTarget(_Target):
+class ModelTarget(_Asked):
     """A model without tools.
 
     Attributes:
@@ -68,7 +82,7 @@ class ModelTarget(_Target):
     with_sources: bool = False
 
 
-class AssistantTarget(_Target):
+class AssistantTarget(_Asked):
     """The tool-calling loop as people use it: an assistant's version, or a plain chat over collections.
 
     It has what was said before a row's question, as far back as the version remembers.
@@ -125,7 +139,8 @@ def target_told(target: Target) -> str:
         return f"{_legs_told(target.legs)}, k {target.k}"
     if isinstance(target, ModelTarget):
         told = f"{target.model}, {'with' if target.with_sources else 'without'} sources"
-        return f"{told}, own instructions" if target.system else told
+        told = f"{told}, own instructions" if target.system else told
+        return f"{told}, {target.service_tier} tier" if target.service_tier else told
     if isinstance(target, ReferenceTarget):
         return "Answers as they stand in the rows"
     who = "Plain chat" if target.version is None else "Assistant"
@@ -138,6 +153,7 @@ def target_told(target: Target) -> str:
         parts.append(f"{target.neighbours} neighbour{'' if target.neighbours == 1 else 's'}")
     parts += [TOOLS_TOLD[target.tools]] if target.tools else []
     parts += ["changes are carried out"] if target.executes else []
+    parts += [f"{target.service_tier} tier"] if target.service_tier else []
     return ", ".join(parts)
 
 

@@ -214,6 +214,7 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
         attribution={"experiment": work.trial.experiment_id},
         check=check,
         payer=work.payer,
+        options=target.service,
     )
     return Outcome(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
 

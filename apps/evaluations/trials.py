@@ -11,6 +11,7 @@ from apps.evaluations.comparison import label
 from apps.evaluations.models import Score, ScoreAuthor, Trial
 from apps.evaluations.outcomes import outcome_of
 from apps.evaluations.scorers.base import Outcome
+from apps.evaluations.withheld import trials_readable
 from apps.evaluations.words import author_told
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -70,7 +71,7 @@ def trial_sheet(*, actor: Actor, pk: int) -> TrialSheet:
     """Return one answer of an experiment. Raises Missing."""
     actor.require("evaluation.read")
     rows = Trial.objects.visible_to(actor).select_related("arm", "experiment__dataset", "content")
-    trial: Trial | None = rows.filter(pk=pk).first()
+    trial: Trial | None = trials_readable(rows, actor).filter(pk=pk).first()
     if trial is None:
         raise Missing("answer")
     given = Score.objects.visible_to(actor).filter(trial=trial)

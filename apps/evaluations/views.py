@@ -27,6 +27,7 @@ from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.safety.report import has_suite
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.targets import target_read, target_told
+from apps.evaluations.withheld import trials_readable
 from apps.evaluations.words import author_told
 from basics.errors import DomainError, Invalid, Missing
 from web.forms import add_refusal
@@ -108,6 +109,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     coverage = selectors.experiment_coverage(actor=request.actor, experiment=row)
     names = [label(name) for name, _ in arms[0].scores] if arms else []
     failed = Trial.objects.visible_to(request.actor).filter(experiment=row, state=TrialState.FAILED)
+    failed = trials_readable(failed, request.actor)
     context = {
         "experiment": row,
         "state": selectors.state_told(row),

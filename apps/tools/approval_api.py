@@ -44,11 +44,11 @@ class ApprovalHandOverView(TenantAPIView):
         shape = HandOverInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = approval_get(actor=self.actor, pk=pk)
-        done = call_hand_over(
+        call_hand_over(
             tenant=self.tenant,
             actor=self.actor,
             run=row.run,
             decision_id=pk,
             to=shape.validated_data["to"],
         )
-        return Response(DecisionOutput(done).data)
+        return Response(DecisionOutput(approval_get(actor=self.actor, pk=pk)).data)

@@ -1,15 +1,19 @@
-"""Rules whose target is no tool: told when they are made, and later when what they named has gone."""
+"""Rules whose target is no tool, or that are about nobody: told when they are made, and later when what they named has gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from django.utils import timezone
 
 from apps.tools.bundles import Bundle
 from apps.tools.catalog import catalog_bundles
 from apps.tools.models import ToolGrant, ToolkitMember
 from apps.tools.policy import ToolFacts, glob_matches
 from apps.tools.run_tools import CODE_MODE, PROGRAM_TOOL
+from apps.tools.subjects import is_live
 from tenancy.actors import Actor
+from tenancy.models import ApiKey, Membership, Role
 
 _WHAT = {
     ToolGrant.Target.TOOL: "no tool of this workspace is named “{0}”",
@@ -19,11 +23,18 @@ _WHAT = {
 }
 
 
-def grant_warnings(*, actor: Actor, grants: Iterable[ToolGrant]) -> dict[int, str]:
-    """Return by id what to tell about grants that match no tool now; those that match one are left out.
+_NOBODY = {
+    "role": "this workspace has no role “{0}”",
+    "member": "the person it names is no member of this workspace any more, or is deactivated",
+    "api_key": "the key it names was revoked, has expired or is gone",
+}
 
-    They are kept, since tools come and go: a source that is switched on again finds its rules as they were. A constant
-    number of queries.
+
+def grant_warnings(*, actor: Actor, grants: Iterable[ToolGrant]) -> dict[int, str]:
+    """Return by id what to tell about grants that match no tool now, or whose role, member or key is gone; others are left out.
+
+    They are kept, since tools come and go: a source that is switched on again finds its rules as they were, and so does a
+    person who comes back. A constant number of queries.
     """
     rows = list(grants)
     if not rows:
@@ -46,12 +57,44 @@ def grant_warnings(*, actor: Actor, grants: Iterable[ToolGrant]) -> dict[int, st
             return any(glob_matches(row.target, name) for name in names)
         return bool(kits.get(row.toolkit_id or 0, set()) & names)
 
-    return {row.pk: _told(row) for row in rows if not matches(row)}
+    gone = _gone(actor, rows)
+    told = {
+        row.pk: " ".join(filter(None, ("" if matches(row) else _told(row), gone.get(row.pk, ""))))
+        for row in rows
+    }
+    return {pk: text for pk, text in told.items() if text}
 
 
 def grant_warning(*, actor: Actor, grant: ToolGrant) -> str:
-    """Return what to tell about one grant, "" where it matches a tool."""
+    """Return what to tell about one grant, "" where there is nothing to tell."""
     return grant_warnings(actor=actor, grants=[grant]).get(grant.pk, "")
+
+
+def _gone(actor: Actor, rows: Iterable[ToolGrant]) -> dict[int, str]:
+    """Return what to tell about grants to a role, member or key that nobody is or has any more."""
+    named: dict[str, dict[int, str]] = {}
+    for row in rows:
+        named.setdefault(row.subject_kind, {})[row.pk] = row.subject
+    people, keys = named.get("member", {}), named.get("api_key", {})
+    there = {"role": set(Role.values), "everyone": {""}}
+    if people:
+        members = Membership.objects.visible_to(actor).filter(user__is_active=True)
+        found = members.filter(user_id__in=_ids(people)).values_list("user_id", flat=True)
+        there["member"] = {str(pk) for pk in found}
+    if keys:
+        of_grants = ApiKey.objects.visible_to(actor).filter(pk__in=_ids(keys))
+        now = timezone.now()
+        there["api_key"] = {str(key.pk) for key in of_grants if is_live(key, now)}
+    return {
+        pk: f"This rule is about nobody now: {_NOBODY[kind].format(subject)}."
+        for kind, subjects in named.items()
+        for pk, subject in subjects.items()
+        if subject not in there[kind]
+    }
+
+
+def _ids(subjects: Mapping[int, str]) -> list[int]:
+    return [int(text) for text in subjects.values() if text.isdecimal()]
 
 
 def _facts(bundles: Iterable[Bundle]) -> list[ToolFacts]:

@@ -59,7 +59,7 @@ class GrantOutput(serializers.Serializer[Any]):
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
     warning = serializers.SerializerMethodField(
-        help_text="Says that the grant matches no tool of the workspace now; empty where it matches one."
+        help_text="Says that the grant matches no tool of the workspace now, or that its role, member or key is gone; else empty."
     )
 
     class Meta:

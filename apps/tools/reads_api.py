@@ -23,7 +23,7 @@ class ReadOutput(serializers.Serializer[Any]):
     run = serializers.IntegerField()
     user = serializers.IntegerField(allow_null=True)
     user_name = serializers.CharField(help_text="Empty for somebody who is gone.")
-    chunk = serializers.IntegerField()
+    chunk = serializers.IntegerField(allow_null=True, help_text="Null: lines of the file itself.")
     document = serializers.IntegerField()
     document_name = serializers.CharField(help_text="As it was when the passage was read.")
     version = serializers.IntegerField(allow_null=True, help_text="Of the document.")

@@ -45,7 +45,7 @@ def subjects_read(*, actor: Actor) -> Subjects:
     rows = ApiKey.objects.visible_to(actor).order_by("name", "pk")
     keys = {str(row.pk): row for row in rows.only("name", "revoked_at", "expires_at")}
     now = timezone.now()
-    live = {pk: row.name for pk, row in keys.items() if _is_live(row, now)}
+    live = {pk: row.name for pk, row in keys.items() if is_live(row, now)}
     roles = {f"role:{value}": f"Every {value}" for value in reversed(Role.values)}
     return Subjects(
         Names(members, {pk: row.name for pk, row in keys.items()}),
@@ -95,7 +95,7 @@ def subject_actor(*, actor: Actor, value: str) -> Actor:
         return user_actor(member)
     if kind == "api_key":
         key = ApiKey.objects.visible_to(actor).filter(pk=int(subject)).first()
-        if key is None or not _is_live(key, timezone.now()):
+        if key is None or not is_live(key, timezone.now()):
             raise Missing("key")
         rights = expand_scopes(key.scopes)
         if key.user_id is not None:
@@ -120,5 +120,6 @@ def subject_columns(*, actor: Actor, value: str, subjects: Subjects) -> list[Col
     return [*shown, Column(kind, subject, subjects.label(value), caller)]
 
 
-def _is_live(key: ApiKey, now: datetime) -> bool:
+def is_live(key: ApiKey, now: datetime) -> bool:
+    """Tell whether a key can be used: neither revoked nor expired."""
     return key.revoked_at is None and (key.expires_at is None or key.expires_at > now)

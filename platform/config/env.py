@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import difflib
+import logging
 import os
 import re
 import shlex
@@ -205,8 +206,11 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
         Variable("GROUNDWORK_INGEST_SECONDS", "Wall-clock limit for reading one document.", "600", _positive),
         Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
+        Variable("GROUNDWORK_OCR_CPU_SECONDS", "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 15. 0: no text recognition on this server.", "36000", _count),
+        Variable("GROUNDWORK_OCR_MEMORY_MB", "Memory limit of the child process that reads scanned pages.", "1536", _positive),
         Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.", "", str),
         Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
+        Variable("GROUNDWORK_BATCH_LOOK_SECONDS", "Most seconds between two looks at a batch of half-price model calls; the first looks come sooner.", "600", _positive),
         Variable("GROUNDWORK_APPROVAL_HOURS", "Hours a run waits for somebody's decision about a tool call; then the call is rejected.", "72", _positive),
         Variable("GROUNDWORK_RETENTION_DAYS", "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.", "0", _count),
         Variable("GROUNDWORK_CONVERSATION_DAYS", "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.", "0", _count),
@@ -381,10 +385,14 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
                 ],
             }
         },
+        "filters": {
+            "not_a_probe": {"()": "django.utils.log.CallbackFilter", "callback": _is_not_a_probe}
+        },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
+            "django.request": {"filters": ["not_a_probe"]},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
             # It tells of each request that it began and ended.
@@ -395,6 +403,12 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
         },
     }
+
+
+def _is_not_a_probe(record: logging.LogRecord) -> bool:
+    """Leave out that /readyz said "not yet" (503): who asks is told, asks again, and a start is no failure."""
+    path = getattr(getattr(record, "request", None), "path", "")
+    return path != "/readyz" or getattr(record, "status_code", None) != 503
 
 
 def _log_processors() -> list[Any]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jobs.models import Job
 
 log = structlog.get_logger(__name__)
-Lane = Literal["cpu", "loop"]
+Lane = Literal["cpu", "loop", "scan"]
 MAX_DEATHS = 3
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +27,8 @@ class JobKind:
 
     Attributes:
         lane: ``cpu`` runs in the worker process's main thread, few at a time; ``loop`` is a coroutine on the process's
-            event loop, many at a time.
+            event loop, many at a time; ``scan`` runs one at a time on each machine, in a thread that mostly waits for a
+            child process of the lowest priority.
         max_attempts: most errors in all, the last one included.
         max_deaths: so many workers may die in a row in the same step, which is then taken to be what kills them. A kind
             whose job carries many steps at once cannot tell which of them it is, and allows more.

@@ -1,6 +1,6 @@
 """Run jobs: claim by conditional UPDATE, enter the tenant scope, always record how it ended.
 
-``run_cpu`` and ``run_loop`` are what queue entries name. An entry is only a wake-up: it may come twice, late or not at
+``run_cpu``, ``run_scan`` and ``run_loop`` are what queue entries name. An entry is only a wake-up: it may come twice, late or not at
 all, and the claim decides.
 """
 
@@ -102,7 +102,12 @@ def run_cpu(tenant_id: int, job_id: int) -> None:
             # meantime found it taken.
             _work(began, is_small=False)
     if _small_waits():
-        slots.small_start(_work_small, _small_waits)
+        slots.small.start(_work_small, _small_waits)
+
+
+def run_scan(tenant_id: int, job_id: int) -> None:
+    """Have the machine's one slot for scans work on what waits for it, unless it is at work already."""
+    slots.scans.start(_work_scans, _scan_waits)
 
 
 def _small_waits() -> bool:
@@ -111,6 +116,17 @@ def _small_waits() -> bool:
 
 def _work_small() -> None:
     _work(time.monotonic(), is_small=True)
+
+
+def _scan_waits() -> bool:
+    return not _stopping() and next_turn(lane="scan") is not None
+
+
+def _work_scans() -> None:
+    while not _stopping() and (turn := next_turn(lane="scan")) is not None:
+        job = claim(turn.tenant_id, turn.job_id)
+        if job is not None:
+            _run_cpu_job(job, turn=slice_of(job))
 
 
 def _work(began: float, *, is_small: bool) -> None:
@@ -133,7 +149,7 @@ def run_here(tenant_id: int, job_id: int) -> Job:
     job = claim(tenant_id, job_id)
     if job is None:
         raise LeaseLost(f"job {job_id} is not waiting any more")
-    if registry.get(job.kind).lane == "cpu":
+    if registry.get(job.kind).lane != "loop":
         _run_cpu_job(job)
     else:
         here = lane()

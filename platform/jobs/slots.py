@@ -1,8 +1,9 @@
-"""The slots of the cpu lane on this machine: how many jobs it works on at once, and one slot for small ones alone.
+"""The slots of this machine: how many jobs of the cpu lane it works on at once, one for small ones alone, one for scans.
 
 A slot is a lock that the kernel frees when the process dies, however it dies. Regular slots are one fewer than the
-worker processes and are held by their main threads, so that one process always takes chat runs. The slot for small jobs
-is held by a thread of its own beside them, so that a small file neither waits for a large one nor keeps chat waiting.
+worker processes and are held by their main threads, so that one process always takes chat runs. The other two are held
+by threads of their own beside them: a small file neither waits for a large one nor keeps chat waiting, and the pages of
+a scan, each of which takes seconds, wait for nobody and hold nobody up.
 """
 
 from __future__ import annotations
@@ -19,19 +20,78 @@ from jobs.queue import ProcessLock
 log = structlog.get_logger(__name__)
 JOIN_S = 10.0
 
+
+class ThreadSlot:
+    """A slot that one thread of one process of this machine holds while there is work for it.
+
+    Args:
+        name: of the thread.
+        lock: shared by the processes; None (no worker command): the work is done by who asks.
+    """
+
+    def __init__(self, name: str, lock: ProcessLock | None = None) -> None:
+        self._name, self._lock = name, lock
+        self._guard = threading.Lock()  # a record lock does not exclude threads of one process
+        self._thread: threading.Thread | None = None
+
+    def start(self, work: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
+        """Have a thread of this process do ``work`` in the slot, unless somebody holds that.
+
+        Args:
+            is_wanted: asked after the slot was given back, because whoever came just before found it taken.
+        """
+        lock = self._lock
+        if lock is None:
+            work()
+            return
+        with self._guard:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            if not lock.acquire(block=False):
+                return
+            self._thread = threading.Thread(
+                target=self._hold, args=(work, is_wanted, lock), name=self._name, daemon=True
+            )
+            self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the thread that holds the slot; as the process exits."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(JOIN_S)
+
+    def _hold(
+        self, work: Callable[[], None], is_wanted: Callable[[], bool], lock: ProcessLock
+    ) -> None:
+        try:
+            while True:
+                work()
+                with self._guard:
+                    lock.release()
+                    if not is_wanted() or not lock.acquire(block=False):
+                        self._thread = None
+                        return
+        except Exception:  # the next entry starts it again
+            log.exception("slot_failed", slot=self._name)
+            with self._guard:
+                self._thread = None
+                lock.release()
+        finally:
+            connections.close_all()
+
+
 # Set by the worker command before it forks; without it there is nothing to share.
 _regular: list[ProcessLock] | None = None
-_small: ProcessLock | None = None
-
-_guard = threading.Lock()  # a record lock does not exclude threads of one process
-_thread: threading.Thread | None = None
+small = ThreadSlot("small-slot")
+scans = ThreadSlot("scan-slot")
 
 
 def install(processes: int) -> None:
     """Make the slots of a worker command with so many processes; before it forks."""
-    global _regular, _small
+    global _regular, small, scans
     _regular = [ProcessLock() for _ in range(max(1, processes - 1))]
-    _small = ProcessLock()
+    small = ThreadSlot("small-slot", ProcessLock())
+    scans = ThreadSlot("scan-slot", ProcessLock())
 
 
 @contextmanager
@@ -48,49 +108,3 @@ def regular() -> Iterator[bool]:
                 slot.release()
             return
     yield False
-
-
-def small_start(work: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
-    """Have a thread of this process do ``work`` in the slot for small jobs, unless somebody holds that.
-
-    Args:
-        is_wanted: asked after the slot was given back, because whoever came just before found it taken.
-    """
-    global _thread
-    if _small is None:
-        return
-    with _guard:
-        if _thread is not None and _thread.is_alive():
-            return
-        if not _small.acquire(block=False):
-            return
-        _thread = threading.Thread(
-            target=_hold, args=(work, is_wanted, _small), name="small-slot", daemon=True
-        )
-        _thread.start()
-
-
-def _hold(work: Callable[[], None], is_wanted: Callable[[], bool], slot: ProcessLock) -> None:
-    global _thread
-    try:
-        while True:
-            work()
-            with _guard:
-                slot.release()
-                if not is_wanted() or not slot.acquire(block=False):
-                    _thread = None
-                    return
-    except Exception:  # the next entry starts it again
-        log.exception("small_slot_failed")
-        with _guard:
-            _thread = None
-            slot.release()
-    finally:
-        connections.close_all()
-
-
-def small_join() -> None:
-    """Wait for the thread of the slot for small jobs; as the process exits."""
-    thread = _thread
-    if thread is not None:
-        thread.join(JOIN_S)

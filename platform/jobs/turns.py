@@ -41,12 +41,12 @@ _RECENT = f"""
 _NEXT = f"""
 WITH waiting AS MATERIALIZED (
     SELECT id, tenant_id, {DUE} AS due FROM jobs_job
-    WHERE lane = 'cpu' AND ((status = 'queued' AND run_after <= clock_timestamp()) OR id = %(own)s)
+    WHERE lane = %(lane)s AND ((status = 'queued' AND run_after <= clock_timestamp()) OR id = %(own)s)
     AND (NOT %(small)s OR id = %(own)s OR ({SMALL}))),
 had AS (
     SELECT tenant_id, sum({_RECENT} + CASE WHEN status = 'running'
         THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END) AS seconds
-    FROM jobs_job WHERE lane = 'cpu' AND tenant_id IN (SELECT tenant_id FROM waiting)
+    FROM jobs_job WHERE lane = %(lane)s AND tenant_id IN (SELECT tenant_id FROM waiting)
     AND (status = 'running' OR turn_at > clock_timestamp() - make_interval(secs => {_FORGOTTEN_S}))
     GROUP BY tenant_id)
 SELECT waiting.id, waiting.tenant_id FROM waiting LEFT JOIN had USING (tenant_id)
@@ -67,15 +67,16 @@ class Turn:
     job_id: int
 
 
-def next_turn(*, is_small: bool = False, own: int | None = None) -> Turn | None:
-    """Return the waiting job of the cpu lane that comes next, None when nothing waits.
+def next_turn(*, is_small: bool = False, own: int | None = None, lane: str = "cpu") -> Turn | None:
+    """Return the waiting job of a lane that comes next, None when nothing waits.
 
     Args:
         is_small: only of the jobs that the slot for small ones takes.
         own: a running job that is judged beside those that wait, as if its slice were over.
+        lane: ``cpu`` or ``scan``; each counts its own seconds.
     """
     with platform_scope(), connection.cursor() as cursor:
-        cursor.execute(_NEXT, {"small": is_small, "own": own})
+        cursor.execute(_NEXT, {"small": is_small, "own": own, "lane": lane})
         row = cursor.fetchone()
     return None if row is None else Turn(row[1], row[0])
 
@@ -112,7 +113,7 @@ def slice_of(
             return True
         if is_small:  # its first slice is over: any other small job has none yet
             return next_turn(is_small=True) is not None
-        following = next_turn(own=job.pk)
+        following = next_turn(own=job.pk, lane=job.lane)
         return following is not None and following.job_id != job.pk
 
     return is_over

@@ -185,6 +185,7 @@ class UsageRecordAdmin(JournalAdmin):
         "kind",
         "provider",
         "model",
+        "service_tier",
         "input_tokens",
         "cached_tokens",
         "output_tokens",
@@ -192,7 +193,7 @@ class UsageRecordAdmin(JournalAdmin):
         "user_id",
         "run_id",
     )
-    list_filter = ("kind", "provider", "model", "at")
+    list_filter = ("kind", "provider", "model", "service_tier", "at")
     search_fields = ("=run_id", "=user_id", "model")
     date_hierarchy = "at"
 

@@ -1,4 +1,4 @@
-"""Reads of what waits for a person's decision, and of what was decided, over all runs."""
+"""Reads of what waits for a person's decision, and of what was decided, over all runs: as their reader may see it now."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ from django.utils import timezone
 from basics.errors import Missing
 from runs.deciders import decidable, readable
 from runs.models import DecisionStatus, PendingDecision, RunStatus
+from runs.withheld import NOTHING, runs_withheld
 from tenancy.actors import Actor
+from tenancy.shown_rows import ShownRows
 
+_TEXTS = ("arguments", "edited_arguments", "reason", "decision_reason", "answer")
 BOXES = ("to_decide", "waiting", "decided", "all")
+
+
+class ShownDecisions(ShownRows[PendingDecision]):
+    """Decisions without what rests on documents that their reader may not read; to say no, nobody needs more."""
+
+    def withhold(self, reader: Actor, rows: list[Any]) -> None:
+        """Take it out of fetched decisions."""
+        by_run = runs_withheld(reader, (row.run_id for row in rows))
+        for row in rows:
+            found = by_run.get(row.run_id, NOTHING)
+            for name in _TEXTS if found else ():
+                setattr(row, name, found.value(getattr(row, name)))
 
 
 def open_decisions() -> Q:
@@ -40,7 +55,7 @@ def approval_list(*, actor: Actor, box: str = "all", tool: str = "") -> QuerySet
         "decided": lambda: ~Q(status=DecisionStatus.PENDING) & readable(actor),
         "all": lambda: readable(actor),
     }
-    rows: QuerySet[PendingDecision] = PendingDecision.objects.visible_to(actor).filter(boxes[box]())
+    rows: QuerySet[PendingDecision] = ShownDecisions.of(PendingDecision, actor).filter(boxes[box]())
     if tool:
         rows = rows.filter(name=tool)
     return rows.select_related("run__user", "decided_by", "assigned_to").order_by("-pk")

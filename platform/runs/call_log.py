@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_date
 
 from basics.errors import Invalid, Missing
 from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
-from runs.withheld import runs_tainted, withheld_of
+from runs.withheld import runs_lost, runs_withheld
 from tenancy.actors import Actor
 from tenancy.models import User
 
@@ -141,16 +141,17 @@ def _narrowed(actor: Actor, rows: QuerySet[ToolCall], choice: CallChoice) -> Que
     if choice.until is not None:
         rows = rows.filter(started_at__lt=day_start(choice.until + datetime.timedelta(days=1)))
     if choice.text:
-        # What is masked cannot be found either: else a secret could be guessed letter by letter.
+        # What is masked or withheld cannot be found either: else it could be guessed letter by letter.
+        told = ~Q(run_id__in=runs_lost(actor))
         rows = rows.alias(
             arguments_text=Cast(Coalesce("arguments_masked", "arguments"), TextField()),
             result_text=Left("content", SEARCHED),
         ).filter(
             Q(name__icontains=choice.text)
-            | Q(arguments_text__icontains=choice.text)
-            | Q(decision_why__icontains=choice.text)
             | Q(error_code__icontains=choice.text)
-            | (_readable(actor) & Q(result_text__icontains=choice.text))
+            | (told & Q(arguments_text__icontains=choice.text))
+            | (told & Q(decision_why__icontains=choice.text))
+            | (told & _readable(actor) & Q(result_text__icontains=choice.text))
         )
     return rows
 
@@ -183,8 +184,7 @@ def calls_withhold(actor: Actor, calls: Iterable[ToolCall]) -> None:
     by_run: dict[int, list[ToolCall]] = {}
     for call in calls:
         by_run.setdefault(call.run_id, []).append(call)
-    for pk in runs_tainted(actor, by_run):
-        found = withheld_of(actor=actor, runs=[pk])
+    for pk, found in runs_withheld(actor, by_run).items():
         for call in by_run[pk]:
             call.arguments = found.value(call.arguments)
             call.arguments_masked = found.value(call.arguments_masked)

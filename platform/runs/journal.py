@@ -9,7 +9,7 @@ writes each step before the next begins: the job counts a worker's death against
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -97,7 +97,7 @@ def history_rebuilt(
 
 
 class RunJournal:
-    """Implements ``ParkingJournal``, ``JudgingJournal`` and ``KnowingJournal`` of ``toolloop.journal`` for one attempt at a run.
+    """Implements ``toolloop.journal`` for one attempt at a run: parking, judging, knowing and remembering.
 
     Args:
         recorder: writes the events, in the same transactions.
@@ -105,6 +105,8 @@ class RunJournal:
         toolset: the run's tools; says which version is called, and which arguments are secret.
         path: how the run's calls came here; those that tools make are known by their ids.
         paused: whether the last stored turn was paused, so that the next one goes on in mid-sentence.
+        remember: stores the id of an answer in the background, with its step; None where that cannot be.
+        responses: ids that earlier attempts have stored, by step.
         require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
             person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
     """
@@ -119,6 +121,8 @@ class RunJournal:
         paused: bool = False,
         require: Callable[[], Awaitable[object]] | None = None,
         has_begun: bool = False,
+        remember: Callable[[int, str], Awaitable[object]] | None = None,
+        responses: Mapping[int, str] | None = None,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
@@ -126,6 +130,7 @@ class RunJournal:
         self._toolset, self._path = toolset, path
         self._paused = paused
         self._require, self._has_begun = require, has_begun
+        self._remember, self._responses = remember, responses or {}
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
@@ -148,6 +153,15 @@ class RunJournal:
                 self._shares[step] = Decimal(self._usage["cost_usd"]) / len(turn.tool_calls)
             self._recorder.usage_keep(self._usage)
             self._usage = None
+
+    async def response_started(self, step: int, response_id: str) -> None:
+        """See ``RememberingJournal``."""
+        if self._remember is not None:
+            await self._remember(step, text_storable(response_id)[:_CALL_ID_LENGTH])
+
+    def response_of(self, step: int) -> str | None:
+        """See ``RememberingJournal``."""
+        return None if self._remember is None else self._responses.get(step, "")
 
     def usage_reported(self, event: UsageEvent) -> None:
         """Take what a request used; for ``on_usage`` of the loop.

@@ -44,6 +44,11 @@ class Run(TenantModel):
     error_message = models.TextField(blank=True)
     is_retryable = models.BooleanField(default=False)
     usage = models.JSONField(default=dict)
+    background = models.JSONField(
+        default=dict,
+        db_default={},
+        help_text="The provider's id of an answer that goes on without us, and the step it is for.",
+    )
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
@@ -309,6 +314,12 @@ class UsageRecord(TenantModel):
     kind = models.CharField(max_length=30, help_text='What it was for; "turn" for a model turn.')
     provider = models.CharField(max_length=40)
     model = models.CharField(max_length=120)
+    service_tier = models.CharField(
+        max_length=40,
+        blank=True,
+        db_default="",
+        help_text="The provider's service tier it is priced by; empty for the usual one.",
+    )
     input_tokens = models.BigIntegerField(default=0, help_text="All of them, cached ones too.")
     cached_tokens = models.BigIntegerField(default=0, help_text="Read from the prompt cache.")
     cache_write_tokens = models.BigIntegerField(default=0)
@@ -348,7 +359,7 @@ class UsageRecord(TenantModel):
 
 
 class ChunkRead(TenantModel):
-    """A passage of a document that reached a run's model, once a run. Append-only, and it outlives document and run.
+    """A passage of a document, or a document's file, that reached a run's model, once a run. Append-only, and it outlives both.
 
     Written with the result of the call that fetched it; ids and names, no references.
     """
@@ -357,7 +368,7 @@ class ChunkRead(TenantModel):
 
     run_id = models.BigIntegerField()
     user_id = models.BigIntegerField(null=True)
-    chunk_id = models.BigIntegerField()
+    chunk_id = models.BigIntegerField(null=True, help_text="Empty: lines of the file itself.")
     document_id = models.BigIntegerField()
     document_name = models.CharField(max_length=255)
     version = models.PositiveIntegerField(null=True, help_text="Of the document.")
@@ -367,7 +378,12 @@ class ChunkRead(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["run_id", "chunk_id"], name="chunk_read_once_a_run")
+            models.UniqueConstraint(fields=["run_id", "chunk_id"], name="chunk_read_once_a_run"),
+            models.UniqueConstraint(
+                fields=["run_id", "document_id"],
+                condition=models.Q(chunk_id=None),
+                name="file_read_once_a_run",
+            ),
         ]
         indexes = [
             models.Index(fields=["tenant", "-id"], name="chunk_read_newest"),
@@ -377,7 +393,8 @@ class ChunkRead(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"chunk {self.chunk_id} of {self.document_name} in run {self.run_id}"
+        what = "file" if self.chunk_id is None else f"chunk {self.chunk_id} of"
+        return f"{what} {self.document_name} in run {self.run_id}"
 
 
 class RunRetention(TenantModel):

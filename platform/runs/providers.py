@@ -16,7 +16,7 @@ from runs import remote_models
 from runs.remote_models import Server
 from tenancy.models import ModelEntry, ProviderCredential, Tenant
 from tenancy.selectors import credential_open, credential_rows, model_entry_rows
-from toolloop.errors import ConfigurationError
+from toolloop.errors import ConfigurationError, UnsupportedFeature
 from toolloop.events import ProviderEvent
 from toolloop.models import (
     DEFAULT_ENDPOINT,
@@ -37,6 +37,7 @@ from toolloop.providers.registry import (
     make_provider,
     shared_settings,
 )
+from toolloop.service import Service
 
 if TYPE_CHECKING:
     import httpx2
@@ -144,6 +145,17 @@ def model_is_free(tenant: Tenant, model: str) -> bool:
     except ConfigurationError:
         return False
     return bool(profile.prices) and all(t.input == t.output == 0 for t in profile.prices)
+
+
+def service_problem(tenant: Tenant, model: str, options: Mapping[str, Any]) -> str:
+    """Say in a sentence what of ``toolloop.service``'s options a workspace's model does not have, "" for nothing."""
+    try:
+        asked = Service.of(options)
+        return (
+            "" if asked == Service() else asked.problem(catalog_for(tenant).profile(model), model)
+        )
+    except (UnsupportedFeature, ConfigurationError) as error:
+        return error.message
 
 
 def is_extractive(model: str) -> bool:

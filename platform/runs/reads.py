@@ -1,7 +1,8 @@
 """Which passages of documents reached which answers, for whom: taken from the results of calls, read by auditors.
 
 A tool that hands passages to the model names them in its payload, ``{"results": [{"chunk_id": 5, "document_id": 2,
-"document": "Tariff.pdf", "version": 1, "collection": "Duties", ...}]}``; citations rest on the same rows.
+"document": "Tariff.pdf", "version": 1, "collection": "Duties", ...}]}``; citations rest on the same rows. A tool that
+hands on lines of files names their documents in the same way, without a chunk, under ``documents``.
 """
 
 from __future__ import annotations
@@ -19,23 +20,30 @@ _NAME, _COLLECTION, _TOOL = 255, 120, 100
 
 def reads_of(tool: str, payload: object) -> list[dict[str, Any]]:
     """Return the columns of ``ChunkRead`` for the passages in a call's payload; nothing for other payloads."""
-    results = payload.get("results") if isinstance(payload, dict) else None
-    found: dict[int, dict[str, Any]] = {}
-    for row in results if isinstance(results, list) else ():
-        if not isinstance(row, dict):
-            continue
-        chunk, document, version = row.get("chunk_id"), row.get("document_id"), row.get("version")
-        if not (_is_id(chunk) and _is_id(document)):
-            continue
-        found[chunk] = {
-            "chunk_id": chunk,
-            "document_id": document,
-            "document_name": text_storable(str(row.get("document", "")))[:_NAME],
-            "version": version if _is_id(version, 2**31) else None,
-            "collection_name": text_storable(str(row.get("collection", "")))[:_COLLECTION],
-            "tool": text_storable(tool)[:_TOOL],
-        }
+    found: dict[tuple[int | None, int], dict[str, Any]] = {}
+    for name in ("results", "documents"):
+        rows = payload.get(name) if isinstance(payload, dict) else None
+        for row in rows if isinstance(rows, list) else ():
+            read = _read_of(tool, row, is_whole=name == "documents")
+            if read is not None:
+                found[read["chunk_id"], read["document_id"] if name == "documents" else 0] = read
     return list(found.values())
+
+
+def _read_of(tool: str, row: object, *, is_whole: bool) -> dict[str, Any] | None:
+    if not isinstance(row, dict):
+        return None
+    chunk, document, version = row.get("chunk_id"), row.get("document_id"), row.get("version")
+    if not (is_whole or _is_id(chunk)) or not _is_id(document):
+        return None
+    return {
+        "chunk_id": None if is_whole else chunk,
+        "document_id": document,
+        "document_name": text_storable(str(row.get("document", "")))[:_NAME],
+        "version": version if _is_id(version, 2**31) else None,
+        "collection_name": text_storable(str(row.get("collection", "")))[:_COLLECTION],
+        "tool": text_storable(tool)[:_TOOL],
+    }
 
 
 def _is_id(value: object, below: int = 2**63) -> TypeGuard[int]:

@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 TTL_S = 60.0
 TIMEOUT_S = 1.5
 MAX_REMEMBERED = 1_000
+_PATIENCE_S = 2 * TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class _Answer:
 
 _known: dict[tuple[int, str, str], _Answer] = {}
 _lock = threading.Lock()
+# Servers that are asked for the first time: who comes meanwhile has no old answer to take, and waits for this one.
+_first: dict[tuple[int, str, str], threading.Event] = {}
 
 
 def names(servers: Sequence[Server]) -> list[str]:
@@ -62,19 +65,27 @@ def names(servers: Sequence[Server]) -> list[str]:
     """
     now = time.monotonic()
     due: list[Server] = []
+    coming: list[threading.Event] = []
     is_new = False
     with _lock:
         for server in servers:
             last = _known.get(server.key)
-            if last is None or now - last.asked_at >= TTL_S:
+            if server.key in _first:
+                coming.append(_first[server.key])
+            elif last is None or now - last.asked_at >= TTL_S:
                 due.append(server)
-                is_new = is_new or last is None
+                if last is None:
+                    is_new, _first[server.key] = True, threading.Event()
                 # Whoever comes meanwhile gets the old answer instead of waiting too.
                 _known[server.key] = _Answer(last.names if last else (), now)
         while len(_known) > MAX_REMEMBERED:
             del _known[next(iter(_known))]
     if due:
         _ask(due, now, waits=is_new or not in_transaction())
+    if coming:
+        connections_let_go()
+        for event in coming:
+            event.wait(_PATIENCE_S)
     with _lock:
         return [
             f"{server.prefix}/{name}"
@@ -105,6 +116,15 @@ def _ask(servers: Sequence[Server], now: float, *, waits: bool) -> None:
     failed: list[BaseException] = []
 
     def work() -> None:
+        try:
+            answered()
+        finally:
+            with _lock:
+                for event in (_first.pop(server.key, None) for server in servers):
+                    if event is not None:
+                        event.set()
+
+    def answered() -> None:
         answers = asyncio.run(ask())  # noqa: TID251 - a thread that never sees the database
         for server, answer in zip(servers, answers, strict=True):
             if isinstance(answer, ToolloopError):

@@ -12,6 +12,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Left
 
 from basics.errors import Missing
+from runs.approvals import ShownDecisions
 from runs.models import (
     DecisionStatus,
     PendingDecision,
@@ -81,6 +82,26 @@ def payload_list(run: Run) -> list[object]:
         return [json.loads(payload) for (payload,) in cursor.fetchall()]
 
 
+# What the provider cited of our own passages: its words for it, by the passage's id, the newest turn first.
+_QUOTED = """
+SELECT cited->>'passage', cited->>'quote' FROM runs_runstep s, jsonb_array_elements(s.turn->'citations') cited
+WHERE s.tenant_id = %s AND s.run_id = %s AND cited->>'passage' <> '' ORDER BY s.index DESC
+"""
+
+
+def quotes_named(run: Run) -> dict[str, str]:
+    """Return the words that a run's model itself named as what its answer rests on, by the id of their passage.
+
+    Only models that cite by themselves name any (``Turn.citations``); of several for one passage the last turn's first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_QUOTED, [run.tenant_id, run.pk])
+        quotes: dict[str, str] = {}
+        for passage, quote in cursor.fetchall():
+            quotes.setdefault(passage, quote)
+        return quotes
+
+
 def payloads_named(runs: QuerySet[Run], names: Iterable[str]) -> list[dict[str, Any]]:
     """Return the payloads of those calls of some runs that succeeded and have one of these names, oldest first."""
     rows = ToolCall.objects.filter(run__in=runs, name__in=names, status=ToolCallStatus.SUCCEEDED)
@@ -116,5 +137,5 @@ def decision_list(run: Run) -> list[PendingDecision]:
 def decision_pages(*, actor: Actor, run: Run) -> QuerySet[PendingDecision]:
     """Return everything that one of the actor's own runs has waited for, the newest first."""
     own = run_get(actor=actor, pk=run.pk)
-    rows: QuerySet[PendingDecision] = PendingDecision.objects.visible_to(actor).filter(run=own)
+    rows: QuerySet[PendingDecision] = ShownDecisions.of(PendingDecision, actor).filter(run=own)
     return rows.select_related("run").order_by("-pk")

@@ -39,7 +39,8 @@ GROUP BY GROUPING SETS ((name), (user_id), (day), ())
 # Only models have times here, so only their grouping sorts; the others add up what each person used on each day.
 _REQUESTS = """
 WITH requests AS NOT MATERIALIZED (
-    SELECT model COLLATE "C" AS model, user_id, (at AT TIME ZONE %(zone)s)::date AS day, kind = 'lost' AS is_lost,
+    SELECT (model || CASE WHEN service_tier IN ('', 'standard') THEN '' ELSE ' (' || service_tier || ')' END)
+        COLLATE "C" AS model, user_id, (at AT TIME ZONE %(zone)s)::date AS day, kind = 'lost' AS is_lost,
         input_tokens, output_tokens, cost_usd, duration_ms
     FROM runs_usagerecord
     WHERE tenant_id = %(tenant)s AND at >= %(begin)s AND at < %(end)s

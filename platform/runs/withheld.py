@@ -138,12 +138,23 @@ _COMMON = frozenset(
 )
 
 Judge = Callable[[Actor], Exists]
+Related = Callable[[int, Collection[int]], Mapping[int, Collection[int]]]
 _judges: list[Judge] = []
+_related: list[Related] = []
 
 
 def documents_judged_by(judge: Judge) -> None:
     """Have the room that keeps documents say who may read one: a condition over ``OuterRef("document_id")``, at start-up."""
     _judges[:] = [judge]
+
+
+def runs_related_by(related: Related) -> None:
+    """Have the room that keeps conversations say which runs go on from each other, at start-up.
+
+    Args:
+        related: gets a workspace's id and ids of runs; returns for each that belongs to others the ids of all of them.
+    """
+    _related[:] = [related]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +258,7 @@ def withheld_of(
     """
     if actor.kind == "system" or not _judges:
         return NOTHING
-    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=runs)
-    if actor.can("collection.read"):
-        rows = rows.exclude(_judges[0](actor))
+    rows = _lost(actor).filter(run_id__in=runs)
     lost = list(rows.values_list("document_id", "chunk_id", "document_name"))
     if not lost:
         return NOTHING
@@ -257,13 +266,19 @@ def withheld_of(
     hidden: set[str] = {word for _, _, name in lost for word in words_of(name)}
     known: set[str] = set(_COMMON)
     calls = ToolCall.objects.filter(
-        tenant_id=actor.tenant_id, run_id__in=runs, payload__has_key="results"
+        tenant_id=actor.tenant_id, run_id__in=runs, payload__has_any_keys=["results", "documents"]
     )
-    for results in calls.values_list("payload__results", flat=True):
+    payloads: Iterable[Any] = calls.values_list("payload", flat=True)
+    for payload in payloads:
+        results, files = payload.get("results"), payload.get("documents")
         for row in results if isinstance(results, list) else ():
             if isinstance(row, dict):
                 into = hidden if row.get("document_id") in documents else known
                 into.update(words_of(" ".join(_texts(row))))
+        if isinstance(files, list):  # lines of files: whose each one is, nobody has kept
+            is_lost = any(isinstance(f, dict) and f.get("document_id") in documents for f in files)
+            into = hidden if is_lost else known
+            into.update(words_of(" ".join(_texts(payload))))
     for text in told():
         known.update(words_of(text))
     for request in Run.objects.filter(tenant_id=actor.tenant_id, pk__in=runs).values_list(
@@ -272,27 +287,60 @@ def withheld_of(
         for message in request if isinstance(request, list) else ():
             if isinstance(message, dict) and message.get("role") == "user":
                 known.update(words_of(str(message.get("text", ""))))
-    return Withheld(documents, frozenset(chunk for _, chunk, _ in lost), frozenset(hidden - known))
+    return Withheld(
+        documents,
+        frozenset(chunk for _, chunk, _ in lost if chunk is not None),
+        frozenset(hidden - known),
+    )
 
 
 def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value:
     """Return the condition that an actor may not see all that some runs have read, to be asked along with other rows."""
     if actor.kind == "system" or not _judges:
         return Value(value=False)
-    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=runs)
-    if actor.can("collection.read"):
-        rows = rows.exclude(_judges[0](actor))
-    return Exists(rows)
+    return Exists(_lost(actor).filter(run_id__in=runs))
 
 
-def runs_tainted(actor: Actor, runs: Iterable[int]) -> list[int]:
-    """Return those runs that have read a document which the actor may not read now; one statement."""
+def runs_withheld(actor: Actor, runs: Iterable[int]) -> dict[int, Withheld]:
+    """Return of some runs what an actor may not see of each; those of which they may see all have no entry.
+
+    What was read for one answer may be said again in the next, so the runs of a conversation are judged together.
+    """
+    wanted = set(runs)
+    if actor.kind == "system" or not _judges or not wanted:
+        return {}
+    groups = _groups(actor, wanted)
+    read = {pk for group in groups.values() for pk in group}
+    lost = _lost(actor).filter(run_id__in=read).values_list("run_id", flat=True)
+    found = set(lost.distinct())
+    return {
+        pk: withheld_of(actor=actor, runs=sorted(group))
+        for pk, group in groups.items()
+        if group & found
+    }
+
+
+def runs_lost(actor: Actor) -> set[int]:
+    """Return all runs of which an actor may not see everything."""
     if actor.kind == "system" or not _judges:
-        return []
-    rows = ChunkRead.objects.filter(tenant_id=actor.tenant_id, run_id__in=list(runs))
-    if actor.can("collection.read"):
-        rows = rows.exclude(_judges[0](actor))
-    return list(rows.order_by("run_id").values_list("run_id", flat=True).distinct())
+        return set()
+    lost = set(_lost(actor).values_list("run_id", flat=True).distinct())
+    return {pk for group in _groups(actor, lost).values() for pk in group} if lost else lost
+
+
+def _groups(actor: Actor, runs: set[int]) -> dict[int, set[int]]:
+    """Return for each run those that it is judged with."""
+    groups = {pk: {pk} for pk in runs}
+    for related in _related:
+        for pk, others in related(actor.tenant_id, runs).items():
+            groups[pk] |= set(others)
+    return groups
+
+
+def _lost(actor: Actor) -> QuerySet[ChunkRead]:
+    """Return what runs have read that an actor may not read now."""
+    rows: QuerySet[ChunkRead] = ChunkRead.objects.filter(tenant_id=actor.tenant_id)
+    return rows.exclude(_judges[0](actor)) if actor.can("collection.read") else rows
 
 
 def run_require(run: Run) -> None:
@@ -382,9 +430,10 @@ def _pieces(text: str) -> Iterable[str]:
         at = end
 
 
-def _texts(row: Mapping[str, Any]) -> Iterable[str]:
-    for value in row.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, str))
+def _texts(value: Any) -> Iterable[str]:
+    """Return all texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)

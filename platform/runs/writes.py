@@ -58,12 +58,12 @@ _CALLS = """, calls AS (
 )"""
 
 _USAGE = """, used AS (
-    INSERT INTO runs_usagerecord (tenant_id, run_id, user_id, step, kind, provider, model, input_tokens,
+    INSERT INTO runs_usagerecord (tenant_id, run_id, user_id, step, kind, provider, model, service_tier, input_tokens,
         cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, charged_usd, hold_id, attribution,
         duration_ms)
     SELECT mine.tenant_id, mine.id, mine.user_id, u.*
     FROM mine, jsonb_to_recordset(%(usage)s::jsonb) AS u(step int, kind text, provider text, model text,
-        input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
+        service_tier text, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,
         reasoning_tokens bigint, cost_usd numeric, charged_usd numeric, hold_id bigint, attribution jsonb,
         duration_ms integer)
 )"""
@@ -74,7 +74,7 @@ _READS = """, reads AS (
     SELECT mine.tenant_id, mine.id, mine.user_id, r.*
     FROM mine, jsonb_to_recordset(%(reads)s::jsonb) AS r(chunk_id bigint, document_id bigint, document_name text,
         version int, collection_name text, tool text)
-    ON CONFLICT (run_id, chunk_id) DO NOTHING
+    ON CONFLICT DO NOTHING
 )"""
 
 # synchronous_commit is off for what may be lost: a crash of the whole database may cost the last of it, and the run's

@@ -15,6 +15,7 @@ from django.utils import timezone
 from basics.errors import Conflict
 from tenancy import crypto, keys
 from tenancy.actors import Actor
+from tenancy.audit_names import ShownEvents
 from tenancy.database.columns import Columns
 from tenancy.models import (
     ApiKey,
@@ -351,7 +352,7 @@ def audit_list(
         action: one action ("key.create") or all of a noun ("key.").
     """
     actor.require("audit.read")
-    events: QuerySet[AuditEvent] = AuditEvent.objects.visible_to(actor)
+    events: QuerySet[AuditEvent] = ShownEvents.of(AuditEvent, actor)
     if action.endswith("."):
         events = events.filter(action__startswith=action)
     elif action:

@@ -76,7 +76,15 @@ class FallbackProvider:
                 profile = self._profiles(provider.name, model) if self._profiles else None
             events = cast(
                 AsyncGenerator[ProviderEvent, None],
-                provider.stream(replace(request, model=model, profile=profile)),
+                # An answer in the background is of the model that began it.
+                provider.stream(
+                    replace(
+                        request,
+                        model=model,
+                        profile=profile,
+                        resume=None if index else request.resume,
+                    )
+                ),
             )
             try:
                 async with aclosing(events) as stream:

@@ -75,6 +75,22 @@ class JudgingJournal(Journal, Protocol):
         """
 
 
+class RememberingJournal(Journal, Protocol):
+    """A journal that keeps the ids of answers in the background; the loop looks for the methods, so they may be left out.
+
+    With them a run that goes on after its worker's death fetches such an answer instead of paying for it twice.
+    """
+
+    async def response_started(self, step: int, response_id: str) -> None:
+        """The provider answers in the background under this id; store it before returning."""
+
+    def response_of(self, step: int) -> str | None:
+        """Return the id that an earlier attempt has stored for this step, "" for none; None where none can be stored.
+
+        It must be quick.
+        """
+
+
 class NullJournal:
     """Keeps nothing: for plain use without resume."""
 

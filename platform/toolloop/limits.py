@@ -37,7 +37,8 @@ class Limits:
         max_output_repairs: further turns for an answer that does not fit the schema asked for; on top of ``max_steps``.
         retry_min_s, retry_max_s: first and longest wait between attempts; ``Retry-After`` goes before both.
         final_seconds: seconds for the final answer once ``max_seconds`` have passed.
-        request_timeout_s: seconds one model call may take when there is no ``max_seconds``.
+        request_timeout_s: seconds one model call may take when there is no ``max_seconds``; in the service tier "flex" at
+            least ``toolloop.service.FLEX_SECONDS``.
     """
 
     max_steps: int = 25

@@ -25,6 +25,7 @@ from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.purse import Purse, PurseEmpty
 from toolloop.server_tools import ServerTool
+from toolloop.service import seconds_allowed
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner
@@ -121,7 +122,7 @@ def run_loop(
     reporter = UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata)
     spending = Spending(
         limits, profile, provider=provider.name, model=model, reporter=reporter, profiles=profiles,
-        purse=purse,
+        purse=purse, tier=str(template.options.get("service_tier") or ""),
     )  # fmt: skip
     turns = TurnRunner(
         provider=provider,
@@ -369,11 +370,15 @@ class _Run:
             tools=self.toolset.specs(),
             tool_choice="none" if final else choice,
             max_output_tokens=reserve.max_output_tokens,
-            timeout_s=self.limits.request_timeout_s if end is None else max(0.1, end - now),
+            timeout_s=self._seconds() if end is None else max(0.1, end - now),
         )
         if self.output is None or self.output.asked_by_provider:
             return request
         return request_structured(request, self.output, self.profile)
+
+    def _seconds(self) -> float:
+        tier = str(self.template.options.get("service_tier") or "")
+        return seconds_allowed(self.limits.request_timeout_s, tier)
 
     def _hard_deadline(self) -> float | None:
         """Return when even a final answer ends."""

@@ -20,7 +20,8 @@ StopReason = Literal[
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one or more model calls; ``input_total`` includes cached and cache-written tokens,
-    ``output_total`` includes reasoning tokens. ``server_tools`` counts what the provider ran itself (searches, page reads, programs)."""
+    ``output_total`` includes reasoning tokens. ``server_tools`` counts what the provider ran itself (searches, page reads, programs).
+    ``cache_write_long`` is what of ``cache_write`` is kept for longer than usual, and costs more."""
 
     input_total: int = 0
     cached_read: int = 0
@@ -29,6 +30,7 @@ class Usage:
     reasoning: int = 0
     requests: int = 0
     server_tools: int = 0
+    cache_write_long: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -39,10 +41,11 @@ class Usage:
             self.reasoning + other.reasoning,
             self.requests + other.requests,
             self.server_tools + other.server_tools,
+            self.cache_write_long + other.cache_write_long,
         )
 
     def to_json(self) -> dict[str, int]:
-        return {
+        data = {
             "input_total": self.input_total,
             "cached_read": self.cached_read,
             "cache_write": self.cache_write,
@@ -51,6 +54,9 @@ class Usage:
             "requests": self.requests,
             "server_tools": self.server_tools,
         }
+        if self.cache_write_long:
+            data["cache_write_long"] = self.cache_write_long
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, int]) -> Usage:
@@ -116,6 +122,7 @@ class Citation:
         start, end: characters of ``Turn.text`` that rest on it, None where the provider does not say.
         quote: words of the source, "" where they are not given.
         file_id: the provider's name of a stored file.
+        passage: id of a passage that one of our own tools gave; its mark stands in the text. See ``toolloop.passages``.
     """
 
     url: str = ""
@@ -124,6 +131,7 @@ class Citation:
     end: int | None = None
     quote: str = ""
     file_id: str = ""
+    passage: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -133,6 +141,7 @@ class Citation:
             "end": self.end,
             "quote": self.quote,
             "file_id": self.file_id,
+            "passage": self.passage,
         }
 
     @classmethod
@@ -148,7 +157,8 @@ class Turn:
         provider, model, account: key of the native echo; it goes back only where all three are equal.
         native: the provider's own items for this turn, JSON, verbatim; None for a turn that was never native.
         stop: normalised reason; ``stop_detail`` keeps the provider's own word.
-        citations: what the provider's own searches found and the text rests on.
+        citations: what the provider says the text rests on: of its own searches, and of passages of our tools.
+        service_tier: in which tier the provider says it was served, in our words; "" where it says nothing.
     """
 
     provider: str
@@ -163,6 +173,7 @@ class Turn:
     request_id: str = ""
     account: str = ""
     citations: tuple[Citation, ...] = ()
+    service_tier: str = ""
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -181,6 +192,8 @@ class Turn:
         }
         if self.citations:
             data["citations"] = [citation.to_json() for citation in self.citations]
+        if self.service_tier:
+            data["service_tier"] = self.service_tier
         return data
 
 
@@ -253,6 +266,7 @@ def message_from_json(data: dict[str, Any]) -> Message:
             request_id=data.get("request_id", ""),
             account=data.get("account", ""),
             citations=tuple(Citation.from_json(c) for c in data.get("citations", ())),
+            service_tier=data.get("service_tier", ""),
         )
     raise ValueError(f"unknown message role {role!r}")
 

@@ -32,6 +32,7 @@ class UsageEvent:
         metadata: what the application gave to the run for attribution (tenant, user, feature).
         hold: the money its ``Purse`` held back for the call, which is settled by this.
         seconds: from the request to the end of its answer; None when nobody has measured it.
+        service_tier: the tier it is priced by: the one the provider names, else what ``toolloop.service`` says.
     """
 
     model: str
@@ -47,6 +48,7 @@ class UsageEvent:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     hold: int | None = None
     seconds: float | None = None
+    service_tier: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as JSON values, as far as the metadata are."""
@@ -64,6 +66,7 @@ class UsageEvent:
             "metadata": dict(self.metadata),
             "hold": self.hold,
             "seconds": self.seconds,
+            "service_tier": self.service_tier,
         }
 
 
@@ -166,6 +169,7 @@ class UsageReporter:
         broken: Meter | None = None,
         seconds: float | None = None,
         is_stopped: bool = False,
+        service_tier: str = "",
     ) -> None:
         """Report one model call; ``turn`` is None when none came of it, ``broken`` its meter when it had no end."""
         hold = None if is_cached else self.hold
@@ -192,6 +196,7 @@ class UsageReporter:
             metadata=dict(self._metadata),
             hold=hold,
             seconds=seconds if broken is None else broken.seconds,
+            service_tier=service_tier,
         )
         try:
             self._hook(event)

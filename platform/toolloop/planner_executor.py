@@ -43,6 +43,7 @@ from toolloop.planner_prompts import (
 from toolloop.providers._common import new_call_id
 from toolloop.providers.base import ModelRequest, Provider, ToolSpec
 from toolloop.providers.profiles import profile_for
+from toolloop.service import NAMES
 
 Mode = Literal["native", "json_schema", "manual"]
 
@@ -120,7 +121,10 @@ class PlannerExecutor:
         now = asyncio.get_running_loop().time()
         spent = _Spent(deadline=now + request.timeout_s, output_cap=request.max_output_tokens)
         # A planner has no search of its provider's for tools: those that load them stand in.
-        request = replace(request, tools=[spec for spec in request.tools if not spec.deferred])
+        # Several calls make up a turn, and an answer in the background would be of one of them.
+        request = replace(
+            request, tools=[spec for spec in request.tools if not spec.deferred], resume=None
+        )
         planning = bool(request.tools) and request.tool_choice != "none"
         events = self._planned(request, spent) if planning else self._answered(request)
         try:
@@ -298,7 +302,10 @@ class PlannerExecutor:
                 messages=messages,
                 cache_key=request.cache_key,
                 user_key=request.user_key,
-                options={"temperature": 0.0},
+                options={
+                    "temperature": 0.0,
+                    **{name: request.options[name] for name in NAMES if name in request.options},
+                },
                 profile=request.profile if is_same else None,
                 meter=request.meter,
             )

@@ -112,6 +112,8 @@ def quote_of(
     most_output: int,
     seconds: float,
     final: bool = True,
+    tier: str = "",
+    keeps_long: bool = False,
 ) -> Quote | None:
     """Return what a call may cost; None for one that is known to cost nothing.
 
@@ -121,26 +123,38 @@ def quote_of(
         most_output: tokens it may write.
         seconds: for ``Quote.seconds``.
         final: no final answer must be kept money for.
+        tier: the service tier it asks for.
+        keeps_long: it asks the provider to keep its prompt for longer than usual.
     """
     is_priced = bool(profile.prices)
     priced = profile if is_priced else replace(profile, prices=(UNKNOWN_PRICE,))
-    plain_usd = _usd(priced, input_total=input_tokens)
-    output_usd = (_usd(priced, input_total=input_tokens, output_total=1_000_000) - plain_usd) / 1e6
-    input_usd = max(plain_usd, _usd(priced, input_total=input_tokens, cache_write=input_tokens))
+    plain_usd = _usd(priced, tier, input_total=input_tokens)
+    with_output = _usd(priced, tier, input_total=input_tokens, output_total=1_000_000)
+    output_usd = (with_output - plain_usd) / 1e6
+    written_long = input_tokens if keeps_long else 0
+    written = _usd(
+        priced,
+        tier,
+        input_total=input_tokens,
+        cache_write=input_tokens,
+        cache_write_long=written_long,
+    )
+    input_usd = max(plain_usd, written)
     if input_usd <= 0 and output_usd <= 0:
         return None
     kept = 0.0 if final else input_usd + FINAL_OUTPUT * output_usd
     return Quote(provider, model, input_usd, output_usd, most_output, kept, is_priced, seconds)
 
 
-def charged_usd(usage: Usage, cost_usd: float | None) -> float:
-    """Return what a budget counts for a call: its cost, or what it would cost at ``UNKNOWN_PRICE``."""
+def charged_usd(usage: Usage, cost_usd: float | None, tier: str = "") -> float:
+    """Return what a budget counts for a call: its cost, or what it would cost at ``UNKNOWN_PRICE`` in its service tier."""
     if cost_usd is not None:
         return cost_usd
     return _usd(
-        Profile(prices=(UNKNOWN_PRICE,)), input_total=usage.input_total, output_total=usage.output_total
+        Profile(prices=(UNKNOWN_PRICE,)), tier, input_total=usage.input_total,
+        output_total=usage.output_total,
     )  # fmt: skip
 
 
-def _usd(profile: Profile, **tokens: Any) -> float:
-    return profile.cost_usd(Usage(**tokens)) or 0.0
+def _usd(profile: Profile, tier: str, **tokens: Any) -> float:
+    return profile.cost_usd(Usage(**tokens), tier) or 0.0

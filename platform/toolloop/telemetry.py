@@ -21,6 +21,7 @@ from toolloop.loop import run_loop
 from toolloop.masking import masked
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.service import STANDARD
 from toolloop.usage import CACHED
 
 if TYPE_CHECKING:
@@ -185,7 +186,13 @@ class _TracedProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """See ``Provider``."""
-        span = self._run.span_begin("chat", request.model, _request_attributes(request))
+        attributes = _request_attributes(request)
+        tier = request.options.get("service_tier")
+        if tier and isinstance(tier, str):
+            attributes["toolloop.request.service_tier"] = tier
+            if self.name == "openai":
+                attributes["openai.request.service_tier"] = _wire_tier(tier)
+        span = self._run.span_begin("chat", request.model, attributes)
         self._run.content_set(span, "gen_ai.system_instructions", _text(request.system))
         self._run.content_set(
             span, "gen_ai.input.messages", [_message(message) for message in request.messages]
@@ -218,6 +225,10 @@ class _TracedProvider:
         span.set_attribute("gen_ai.response.model", turn.model)
         span.set_attribute("gen_ai.provider.name", _PROVIDERS.get(turn.provider, turn.provider))
         span.set_attribute("gen_ai.response.finish_reasons", [_FINISH.get(turn.stop, turn.stop)])
+        if turn.service_tier:
+            span.set_attribute("toolloop.response.service_tier", turn.service_tier)
+            if turn.provider == "openai":
+                span.set_attribute("openai.response.service_tier", _wire_tier(turn.service_tier))
         if turn.request_id:
             span.set_attribute("gen_ai.response.id", turn.request_id)
         if turn.stop_detail == CACHED:
@@ -279,6 +290,18 @@ class _TracedJournal:
         found: Mapping[str, tuple[str, Any]] = {} if made is None else made(step, call_id)
         return found
 
+    async def response_started(self, step: int, response_id: str) -> None:
+        """See ``RememberingJournal``."""
+        started = getattr(self._journal, "response_started", None)
+        if started is not None:
+            await started(step, response_id)
+
+    def response_of(self, step: int) -> str | None:
+        """See ``RememberingJournal``."""
+        known = getattr(self._journal, "response_of", None)
+        found: str | None = None if known is None else known(step)
+        return found
+
     async def call_parked(self, step: int, pending: PendingCall) -> None:
         """See ``ParkingJournal``."""
         span = self._open.pop(pending.call.id, None)
@@ -319,6 +342,11 @@ def _error_type(error: BaseException) -> str:
         return error.code
     # A task that is cancelled, or a stream whose reader went away.
     return "cancelled" if not isinstance(error, Exception) else type(error).__qualname__
+
+
+def _wire_tier(tier: str) -> str:
+    """Return a service tier by the name that OpenAI and its semantic conventions have for it."""
+    return "default" if tier == STANDARD else tier
 
 
 def _request_attributes(request: ModelRequest) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from toolloop.events import (
     TurnFinished,
 )
 from toolloop.interrupts import Interrupted, Interrupter
-from toolloop.journal import Journal
+from toolloop.journal import Journal, RememberingJournal
 from toolloop.limits import Limits
 from toolloop.messages import Turn
 from toolloop.metering import Meter
@@ -36,6 +36,26 @@ class TurnFailed(Exception):
     def __init__(self, code: str, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.code, self.message, self.retryable = code, message, retryable
+
+
+class _Resume:
+    """See ``toolloop.providers.base.Resume``: keeps the id for further attempts at the step, and in a journal that can."""
+
+    def __init__(self, journal: Journal, step: int, is_over: Callable[[], bool]) -> None:
+        self._journal, self._step, self._is_over = journal, step, is_over
+        known = getattr(journal, "response_of", None)
+        found: str | None = None if known is None else known(step)
+        self.response_id = found or ""
+        self._is_kept = found is not None
+
+    def is_given_up(self) -> bool:
+        # A process that goes down is followed by another, if the journal can tell that one.
+        return self._is_over() or not self._is_kept
+
+    async def started(self, response_id: str) -> None:
+        self.response_id = response_id
+        if self._is_kept:
+            await cast(RememberingJournal, self._journal).response_started(self._step, response_id)
 
 
 class TurnRunner:
@@ -115,6 +135,9 @@ class TurnRunner:
         """
         await self._journal.turn_started(step)
         failures = 0
+        resume = None
+        if request.options.get("background"):
+            resume = _Resume(self._journal, step, lambda: bool(self._interrupter.cause))
         while True:
             self._interrupter.deadline_set(soft)
             self._error, self.visible = None, False
@@ -125,7 +148,7 @@ class TurnRunner:
             self.requests += 1
             meter, streamed = Meter(), 0
             self._meter = meter
-            asked = replace(admitted, meter=meter)
+            asked = replace(admitted, meter=meter, resume=resume)
             stream = cast(AsyncGenerator[ProviderEvent, None], self._provider.stream(asked))
             try:
                 while (event := await self._advance(stream)) is not None:

@@ -12,6 +12,7 @@ from toolloop.metering import Meter, UsageReporter
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.purse import FINAL_OUTPUT, LEAST_OUTPUT, Purse, quote_of
+from toolloop.service import tier_charged
 
 _BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
 _TOKENS_PER_MESSAGE = 8
@@ -45,6 +46,8 @@ class Spending:
         reporter: told of every call that is settled.
         profiles: facts about those others, by provider and bare model; the built-in ones when None.
         purse: where the money of each call is held back; None for no such place.
+        tier: the service tier that calls ask for, see ``toolloop.service``. Money is held back by it, and settled by the
+            tier that was used.
 
     Attributes:
         step: the model turn that calls belong to; for reports.
@@ -60,8 +63,9 @@ class Spending:
         reporter: UsageReporter | None = None,
         profiles: ProfileLookup | None = None,
         purse: Purse | None = None,
+        tier: str = "",
     ) -> None:
-        self._purse = purse
+        self._purse, self._tier = purse, tier
         self._profiles = profiles or profile_for
         self._limits = limits
         self._profile = profile
@@ -93,9 +97,12 @@ class Spending:
             cache_write=max(0, usage.cache_write - known.cache_write),
             output_total=max(0, usage.output_total - known.output_total),
         )
-        costs = [self._profile.cost_usd(lost)]
+        costs = [self._profile.cost_usd(lost, tier_charged("", self._tier))]
         costs += [
-            self._profile_of(turn.provider, turn.model).cost_usd(turn.usage) for turn in turns
+            self._profile_of(turn.provider, turn.model).cost_usd(
+                turn.usage, tier_charged(turn.service_tier, self._tier)
+            )
+            for turn in turns
         ]
         self.cost_usd = None if None in costs else sum(cost for cost in costs if cost is not None)
 
@@ -151,11 +158,14 @@ class Spending:
         if turn is not None and turn.stop != "error":  # Any other is not in the history.
             self._context = usage.input_total + usage.output_total
         who = ("", "") if turn is None else (turn.provider, turn.model)
-        cost = self._profile_of(*who).cost_usd(usage)
+        tier = tier_charged("" if turn is None else turn.service_tier, self._tier)
+        cost = self._profile_of(*who).cost_usd(usage, tier)
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-        self._reporter.report(counted, cost, turn, seconds=seconds, is_stopped=is_stopped)
+        self._reporter.report(
+            counted, cost, turn, seconds=seconds, is_stopped=is_stopped, service_tier=tier
+        )
 
     def settle_broken(
         self, request: ModelRequest, meter: Meter, streamed: int, *, is_stopped: bool = False
@@ -183,10 +193,13 @@ class Spending:
             )
         usage = replace(usage, requests=max(1, usage.requests))
         self.usage += usage
-        cost = self._profile_of(meter.provider, meter.model).cost_usd(usage)
+        tier = tier_charged("", self._tier)
+        cost = self._profile_of(meter.provider, meter.model).cost_usd(usage, tier)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         self._reporter.step = self.step
-        self._reporter.report(usage, cost, None, broken=meter, is_stopped=is_stopped)
+        self._reporter.report(
+            usage, cost, None, broken=meter, is_stopped=is_stopped, service_tier=tier
+        )
 
     def reserve(
         self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool
@@ -241,6 +254,8 @@ class Spending:
             most_output=cap,
             seconds=request.timeout_s,
             final=final,
+            tier=self._tier,
+            keeps_long=bool(request.options.get("cache_ttl")),
         )
         if quote is None:
             return request
@@ -252,8 +267,10 @@ class Spending:
 
     def _affordable(self, expected: int, left_usd: float, final: bool) -> int:
         """Return the output tokens that ``left_usd`` pays for, with the money for a final answer kept back."""
-        input_usd = self._profile.cost_usd(Usage(input_total=expected)) or 0.0
-        with_output = self._profile.cost_usd(Usage(input_total=expected, output_total=1_000_000))
+        input_usd = self._profile.cost_usd(Usage(input_total=expected), self._tier) or 0.0
+        with_output = self._profile.cost_usd(
+            Usage(input_total=expected, output_total=1_000_000), self._tier
+        )
         output_usd = ((with_output or 0.0) - input_usd) / 1_000_000
         left_usd -= input_usd
         if not final:

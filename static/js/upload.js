@@ -1,5 +1,6 @@
 // Uploads with progress: drag and drop or a file chooser, several files, three at a time. XHR, because
-// fetch reports no upload progress. The server's answer to a file is its finished table row.
+// fetch reports no upload progress. The server's answer to a file is its finished
+// table row; to an archive (202) it is a line that leads to its import.
 //
 // <form data-upload="URL" data-rows="#documents" data-queue="#uploads"> with one input[type=file][multiple].
 
@@ -20,6 +21,7 @@ class Uploads {
     this.waiting = [];
     this.running = 0;
     this.failed = 0;
+    this.imported = 0;
     const input = form.querySelector("input[type=file]");
     input.addEventListener("change", () => { this.add([...input.files]); input.value = ""; });
     // The whole page accepts a drop: a near miss must not make the browser leave for the file.
@@ -61,7 +63,8 @@ class Uploads {
     xhr.upload.onload = () => row.state("Checking", 1);
     const done = (then) => { this.running--; then(); this.#next(); };
     xhr.onload = () => done(() => {
-      if (xhr.status < 300) { row.el.remove(); this.#insert(xhr.responseText); }
+      if (xhr.status === 202) { this.imported++; row.came(xhr.responseText, () => { this.imported--; this.#card(); }); }
+      else if (xhr.status < 300) { row.el.remove(); this.#insert(xhr.responseText); }
       else this.#fail(job, gw.errorText({ response: { status: xhr.status }, text: xhr.responseText }));
     });
     xhr.onerror = () => done(() => this.#fail(job, gw.errorText({})));
@@ -95,7 +98,7 @@ class Uploads {
   #card() {
     const card = this.queue.closest("section"), title = card.querySelector("h2"), n = this.running + this.waiting.length;
     card.hidden = !this.queue.childElementCount;
-    title.textContent = n ? `Uploading ${n} ${n === 1 ? "file" : "files"}` : `${this.failed} not uploaded`;
+    title.textContent = n ? `Uploading ${n} ${n === 1 ? "file" : "files"}` : this.failed ? `${this.failed} not uploaded` : "Archives are imported";
   }
 
   #row(file) {
@@ -127,6 +130,15 @@ class Uploads {
         share.textContent = value > 0 && value < 1 ? `${Math.floor(value * 100)}%` : "";
       },
       act(text, fn) { act.replaceChildren(button(text, fn)); },
+      came(html, dismiss) {
+        const holder = document.createElement("template");
+        holder.innerHTML = html;
+        bar.replaceChildren(holder.content);
+        const gone = button("Dismiss", () => { el.remove(); dismiss(); });
+        gone.classList.add("ghost");
+        act.replaceChildren(gone);
+        gw.announce(`${file.name} is being imported`);
+      },
       fail(reason, retry, dismiss) {
         bar.replaceChildren(make("span", "reason", reason));
         const gone = button("Dismiss", () => { el.remove(); dismiss(); });

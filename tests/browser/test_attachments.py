@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
+from tenancy.scope import tenant_scope
+from tenancy.services import model_entry_set
+from tests.browser.conftest import Site
 from tests.browser.portal import ANSWER_MS, READY_MS, Portal, assert_like_fresh
+from tests.cast import Cast
+from tests.toolloop.test_media import wav
 
 NOTE = "The delivery to Porto costs 417 euros. It takes nine days by sea."
 PIXEL = bytes.fromhex(
@@ -30,6 +37,15 @@ PASTE = """(text) => {
   given.setData("text/plain", text);
   document.querySelector("#composer textarea").dispatchEvent(new ClipboardEvent("paste", {clipboardData: given, bubbles: true, cancelable: true}));
 }"""
+
+
+SHOTS = os.environ.get("TEST_SHOTS", "")
+PLAYED = """(audio) => new Promise((done) => {
+  audio.muted = true;
+  audio.addEventListener("ended", () => done(audio.duration));
+  audio.addEventListener("error", () => done(audio.error.message));
+  audio.play().catch((problem) => done(String(problem)));
+})"""
 
 
 def note(name: str = "delivery.txt", text: str = NOTE) -> Any:
@@ -102,3 +118,59 @@ def test_files_dropped_and_pasted_can_be_taken_back(portal: Portal) -> None:
     portal.wait_end()
     expect(portal.answer).to_contain_text("12 crates")
     expect(portal.turns.last.locator(".atts .att")).to_have_count(1)
+
+
+def shot(page: Any, name: str) -> None:
+    """Keep pictures of what a person sees, where somebody wants to look at them (``TEST_SHOTS``)."""
+    if not SHOTS:
+        return
+    for size, (width, height) in {"d": (1440, 900), "p": (390, 844)}.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=Path(SHOTS) / f"{name}-{size}-{scheme}.png", animations="disabled")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_sound_is_played_where_it_is_given_and_goes_to_a_model_that_hears(
+    portal: Portal, site: Site, cast: Cast
+) -> None:
+    page = portal.page
+    with tenant_scope(cast.tenant.pk):
+        model_entry_set(
+            tenant=cast.tenant, actor=cast.actor("owner"), name="compatible/fake-said", capabilities={"audio_input": True},
+        )  # fmt: skip
+    heard: list[Any] = []
+
+    def said(body: dict[str, Any]) -> str:
+        heard.append(body["messages"])
+        return "A short silence."
+
+    site.model_server.replies["fake-said"] = said
+    portal.open()
+    portal.choose_model("extractive")
+    recording: Any = {"name": "call.wav", "mimeType": "audio/wav", "buffer": wav(1)}
+    page.get_by_label("Attach files").set_input_files([recording])
+    chip = page.locator("#attached .att", has_text="call.wav")
+    player = chip.locator("audio")
+    expect(player).to_be_visible(timeout=READY_MS)
+    expect(chip.get_by_text("cannot listen to this")).to_be_visible()
+    portal.box.fill("What is said?")
+    portal.box.press("Enter")
+    expect(page.locator("#composer-error")).to_contain_text("Choose one that can (fake-said")
+    shot(page, "sound-refused")
+    portal.choose_model("fake-said")
+    expect(chip.get_by_text("cannot listen to this")).to_be_hidden()
+    assert player.evaluate(PLAYED) == 1.0
+    shot(page, "sound-composer")
+    portal.ask("What is said?")
+    portal.wait_end()
+    expect(portal.answer).to_contain_text("A short silence.")
+    sent = portal.turns.last.locator(".atts .att", has_text="call.wav")
+    assert sent.locator("audio").evaluate(PLAYED) == 1.0
+    parts = [p for m in heard[0] if isinstance(m["content"], list) for p in m["content"]]
+    assert [p["input_audio"]["format"] for p in parts if p["type"] == "input_audio"] == ["wav"]
+    page.reload()
+    expect(sent.locator("audio")).to_be_visible()
+    shot(page, "sound-message")

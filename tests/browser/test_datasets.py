@@ -13,10 +13,15 @@ from playwright.sync_api import expect
 
 from apps.datasets import record as r
 from apps.datasets import services
+from apps.datasets.models import GenerationJob
+from batches.lines import batch_looked, batch_sent
+from batches.models import Batch
 from tenancy.scope import tenant_scope
 from tests.browser.portal import Portal
 from tests.cast import Cast
 from tests.datasets.rows import FULL, PLAIN
+from tests.datasets.support import make_open_library
+from toolloop.batches.base import BatchStanding
 
 FOLDER = os.environ.get("SCREENSHOT_FOLDER", "")
 
@@ -92,3 +97,34 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
     expect(page.get_by_text("ja…om")).to_be_visible(timeout=30_000)
     picture(portal, "checks")
+
+
+def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(
+    portal: Portal, cast: Cast
+) -> None:
+    page = portal.page
+    make_open_library(cast)
+    with tenant_scope(cast.tenant.pk):
+        dataset = services.dataset_create(
+            tenant=cast.tenant, actor=cast.actor("member"), name="Half price"
+        )
+        job = GenerationJob.objects.create(
+            tenant=cast.tenant, dataset=dataset, model="google/gemini-3.8-flash", state="running", wanted=120,
+            options={"collections": [], "delivery": "batch"},
+        )  # fmt: skip
+    portal.open(f"datasets/{dataset.pk}/generate/")
+    page.get_by_label("When and for how much").select_option("batch")
+    picture(portal, "half-price-form")
+    portal.open(f"datasets/{dataset.pk}/jobs/{job.pk}/")
+    expect(page.get_by_text("gathered and sent to the provider in batches")).to_be_visible()
+    with tenant_scope(cast.tenant.pk):
+        batch = Batch.objects.create(
+            tenant=cast.tenant, owner=job.topic, round=3, model=job.model, mark="m", total=120, hours=24
+        )  # fmt: skip
+        batch_sent(batch, {"id": "b"})
+    expect(page.get_by_text("Round 3: 0 of 120 answers are back")).to_be_visible(timeout=30_000)
+    with tenant_scope(cast.tenant.pk):
+        batch_looked(batch, BatchStanding("running", 120, 41, 0))
+    expect(page.get_by_text("Round 3: 41 of 120 answers are back")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("The provider may take until")).to_be_visible()
+    picture(portal, "half-price-job")

@@ -34,8 +34,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.runner.heartbeat", NoHeartbeat)
 
 
-def run(command: str, *args: str) -> str:
-    out = io.StringIO()
+def run(command: str, *args: str, to: io.StringIO | None = None) -> str:
+    out = to or io.StringIO()
     call_command(command, *args, stdout=out)
     return out.getvalue()
 
@@ -56,6 +56,9 @@ def test_files_are_ready_when_no_worker_is_alive(
     found = json.loads(run("ingest", str(folder), *args))
     (document,) = found["documents"]
     assert (document["name"], document["status"]) == ("lamps.md", "ready")
+    (skipped,) = found["skipped"]
+    assert skipped["path"].endswith("program.exe")
+    assert ".exe are not read from folders" in skipped["message"]
     shown = json.loads(run("search", "8539.50.00", *args))
     assert shown["hits"][0]["document_name"] == "lamps.md"
     assert "exact 1" in run("search", "8539.50.00", "--tenant", cast.tenant.slug)
@@ -65,9 +68,15 @@ def test_exit_code_is_one_when_a_file_failed(
     cast: Cast, collection: Collection, folder: Path
 ) -> None:
     (folder / "empty.txt").touch()
+    (folder / "odd.txt").write_bytes(
+        "Müller zahlt für Äpfel. ".encode().decode("latin-1").encode() * 3
+    )
+    told = io.StringIO()
     with pytest.raises(SystemExit) as ended:
-        run("ingest", str(folder), "--tenant", cast.tenant.slug, "--collection", "Trade")
+        run("ingest", str(folder), "--tenant", cast.tenant.slug, "--collection", "Trade", to=told)
     assert ended.value.code == 1
+    assert "warning: Letters are garbled" in told.getvalue()
+    assert "skipped" in told.getvalue()
     with tenant_scope(cast.tenant.pk):
         assert set(Document.objects.values_list("status", flat=True)) == {"ready", "failed"}
 

@@ -103,7 +103,8 @@ def test_indexed_search_finds_what_a_scan_finds(cast: Cast, filled: Collection) 
 
 def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
     build(filled)
-    from apps.collections.search.statement import QueryVector, search_sql, statement_of
+    from apps.collections.search.statement import search_sql, statement_of
+    from apps.collections.search.types import QueryVector
 
     row = SearchIndex.objects.get(kind="hnsw")
     zero = "[" + ",".join(["0.1"] * filled.space.dimensions) + "]"

@@ -53,9 +53,9 @@ def test_weight_follows_the_formula():
 
 
 def test_entries_are_capped_when_a_chunk_has_too_many_terms():
-    terms = [f"t{i}" for i in range(3000)] + ["often"] * 5
+    terms = [f"t{i}" for i in range(lexical.MAX_TERMS + 2000)] + ["often"] * 5
     weights = lexical.tf_weights(terms, 100.0)
-    assert len(weights) <= lexical.MAX_TERMS
+    assert lexical.MAX_TERMS - 20 < len(weights) <= lexical.MAX_TERMS
     assert lexical.term_id("often") in weights
 
 
@@ -97,3 +97,78 @@ def test_stems_agree_when_many_threads_stem_at_once():
     for thread in threads:
         thread.join()
     assert results == [expected] * 8
+
+
+@pytest.mark.parametrize(
+    ("language", "asked", "written"),
+    [
+        ("english", "全球变暖", "报告说全球变暖正在加快。"),
+        ("english", "水", "饮用水质"),
+        ("english", "全球变暖", "全球\n变暖"),
+        ("english", "ガンダム", "ｶﾞﾝﾀﾞﾑの歴史"),
+        ("english", "ＡＢＣ１２３", "型番abc123の仕様"),
+        ("english", "8539.50.00", "产品编号8539.50.00的关税"),
+        ("english", "GDP", "北京2024年的GDP是多少"),
+        ("english", "ภาษาไทย", "เรียนภาษาไทยที่บ้าน"),
+        ("english", "ប្រទេស", "នៅក្នុងប្រទេស\u200bកម្ពុជា"),
+        ("english", "မြန်မာ", "မြန်မာနိုင်ငံ"),
+        ("english", "ປະເທດ", "ປະເທດລາວ"),
+        ("english", "대통령", "대통령은"),
+        ("simple", "हिन्दी", "यह हिन्दी है"),
+        ("simple", "२०२४", "वर्ष 2024 में"),
+        ("simple", "كتاب", "كِتَابٌ"),
+        ("simple", "الأمم", "الامم"),
+        ("simple", "שלום", "שָׁלוֹם"),
+        ("simple", "елка", "ёлка"),
+        ("simple", "İstanbul", "istanbul"),
+        ("german", "Lampe", "die Lampen"),
+        ("hindi", "लड़का", "लड़के"),
+        ("russian", "лампа", "лампы"),
+    ],
+)
+def test_question_shares_terms_with_a_text_in_any_script(
+    language: str, asked: str, written: str
+) -> None:
+    wanted = set(lexical.tokenise(asked, language))
+    assert wanted
+    assert wanted & set(lexical.tokenise(written, language))
+
+
+@pytest.mark.parametrize("text", ["中国的首都", "ประเทศไทย", "ប្រទេស", "ひらがな"])
+def test_letters_without_spaces_make_pairs_and_no_long_runs(text: str) -> None:
+    assert max(len(term) for term in lexical.tokenise(text)) < len(text)
+
+
+def test_word_keeps_its_marks_together() -> None:
+    assert lexical.tokenise("हिन्दी में", "simple") == ["हिन्दी", "में"]
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x2FFFF), max_size=60))
+def test_every_language_and_version_takes_any_text(text: str) -> None:
+    for language in lexical.LANGUAGES:
+        for version in (1, lexical.VERSION):
+            form = lexical.form_of(language, version)
+            assert all(lexical.query_terms(text, [form]))
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=200))
+def test_plain_ascii_has_the_terms_it_always_had(text: str) -> None:
+    assert lexical.tokenise(text) == lexical.tokenise(text, version=1)
+
+
+def test_common_words_of_one_language_are_not_asked_for_in_another() -> None:
+    forms = [lexical.form_of("english"), lexical.form_of("german")]
+    asked = lexical.query_terms("What does the duty on lamps?", forms)
+    assert asked == ["duti", "lamp", "duty", "lamps"]
+    assert lexical.query_terms("Was ist der Zoll auf Lampen?", forms) == ["zoll", "lampen", "lamp"]
+    assert lexical.query_terms("What is it?", forms)  # nothing else is asked
+    assert lexical.query_terms("die", [lexical.form_of("english")]) == ["die"]
+
+
+def test_form_is_the_texts_own_unless_the_collection_reduces_nothing() -> None:
+    assert lexical.form_for("German", "english") == lexical.form_of("german")
+    assert lexical.form_for("Chinese", "english") == lexical.form_of("english")
+    assert lexical.form_for("", "russian") == lexical.form_of("russian")
+    assert lexical.form_for("German", "simple") == lexical.form_of("simple")
+    assert lexical.is_current(lexical.form_of("german"))
+    assert not lexical.is_current("1:german")

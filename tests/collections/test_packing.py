@@ -11,7 +11,7 @@ from apps.collections import packing
 from apps.collections.bulk import packed_copy
 from apps.collections.lexical import MAX_TERMS, SPARSE_DIMS, term_id, tf_weights
 from apps.collections.postings import Contents, postings_add
-from apps.collections.terms import weights_pack
+from apps.collections.term_weights import weights_pack
 
 
 @pytest.mark.django_db

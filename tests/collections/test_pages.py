@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from apps.collections.models import Chunk, Collection, Document
+from apps.collections.models import Chunk, Collection, Document, Import
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -159,6 +161,21 @@ def test_upload_answers_with_the_row_and_says_when_it_is_there_already(
     assert b'<tr id="doc-' in first.content
     assert b"Queued" in first.content
     assert member_client.post(url(cast, "upload", collection.pk)).status_code == 400
+
+
+def test_archive_dropped_among_files_is_imported(
+    cast: Cast, member_client: Client, collection: Collection
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("in/lamps.md", LAMPS)
+    file = SimpleUploadedFile("Handbook.ZIP", packed.getvalue())
+    answer = member_client.post(url(cast, "upload", collection.pk), {"file": file})
+    assert answer.status_code == 202
+    with tenant_scope(cast.tenant.pk):
+        row = Import.objects.get(collection=collection)
+        assert (row.source, Document.objects.count()) == ("archive", 0)
+    assert f"/imports/{row.pk}/".encode() in answer.content
 
 
 def test_lists_need_the_same_queries_however_many_rows(

@@ -58,7 +58,7 @@ def counted_again(collection: Collection) -> tuple[Any, ...]:
     """Count the statistics from the texts themselves."""
     frequencies: dict[int, int] = {}
     tokens = [
-        terms.chunk_tokenise(c.pk, chunk_indexed_text(c))
+        terms.chunk_tokenise(c.pk, chunk_indexed_text(c), cover=c.document.cover)
         for c in Chunk.objects.filter(collection=collection, document__status="ready")
     ]
     for chunk in tokens:
@@ -209,7 +209,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "blank": ("blank.txt", b"  \n \n", "empty_file"),
     "corrupt": ("broken.pdf", b"%PDF-1.7\n" + b"\x00\xff" * 500, "corrupt_file"),
     "truncated docx": ("cut.docx", b"PK\x03\x04" + b"\x00" * 60, "corrupt_file"),
-    "image": ("photo.txt", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "unsupported_type"),
+    "image": ("photo.txt", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "corrupt_file"),
 }
 
 
@@ -228,9 +228,11 @@ def test_document_fails_with_a_reason_when_it_is_a_scan(
     cast: Cast, collection: Collection, tmp_path: Path
 ) -> None:
     document = ingest(
-        cast, collection, "scan.pdf", make_image_pdf(tmp_path / "scan.pdf").read_bytes()
+        cast, collection, "scan.pdf", make_image_pdf(tmp_path / "scan.pdf", pages=1).read_bytes()
     )
+    document = attempt(document)  # its pictures were looked at, too
     assert (document.status, document.error_code) == ("failed", "no_text")
+    assert "found no text" in document.error_message
 
 
 def test_document_fails_with_a_reason_when_it_is_encrypted(
@@ -338,6 +340,8 @@ def test_average_length_follows_the_collection_and_weights_with_it(
         collection.term_total / collection.chunk_total, rel=terms.DRIFT
     )
     for row in ChunkTerms.objects.select_related("chunk").filter(collection=collection):
-        tokens = terms.chunk_tokenise(row.chunk_id, chunk_indexed_text(row.chunk)).terms
+        tokens = terms.chunk_tokenise(
+            row.chunk_id, chunk_indexed_text(row.chunk), cover=row.chunk.document.cover
+        ).terms
         expected = tf_weights(tokens, collection.average_length)
         assert dict(zip(row.weights.indices(), row.weights.values(), strict=True)) == pytest.approx(expected, rel=1e-4)  # fmt: skip

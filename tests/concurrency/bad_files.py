@@ -176,7 +176,7 @@ def bad_files() -> Iterator[Bad]:
     yield Bad("scan.pdf", image_pdf, ("no_text",))
     yield Bad("endless.pdf", _endless_pages, ("corrupt_file", "too_many_pages", "no_text"))
     yield Bad("bomb.pdf", _stream_bomb, ("no_text", "out_of_memory", "timed_out", "crashed"))
-    yield Bad("picture.pdf", png, ("unsupported_type",))
+    yield Bad("picture.pdf", png, ("no_text",))
     yield Bad("really-a-pdf.txt", lambda: pdf(seed="txt "), ("ready",))
     yield Bad("really-a-docx.pdf", docx, ("ready",))
     yield Bad("archive.zip", lambda: archive({"a.txt": b"hello"}), ("unsupported_type",))

@@ -11,7 +11,7 @@ import pytest
 
 from apps.conversations import assistant_selectors as reads
 from apps.conversations import services, tasks
-from apps.conversations.assistants import Options, VersionSpec, options_json, options_read
+from apps.conversations.assistants import OF_MODE, Options, VersionSpec, options_json, options_read
 from apps.conversations.models import Assistant, Turn
 from apps.conversations.openai import work
 from apps.conversations.openai.services import CompletionRequest, completion_start
@@ -68,6 +68,11 @@ def test_options_keep_what_differs_and_name_what_is_wrong() -> None:
     assert options.model_options == {"temperature": 0.0}
     assert options_read("quick", options_json(options)) == options
     assert options_json(Options()) == {}
+    served = {"service_tier": "flex", "cache_ttl": "1h", "background": True}
+    for mode in OF_MODE:
+        read = options_read(mode, {**served, "max_tool_calls": 5})
+        assert read.model_options == served
+        assert options_json(read) == {"max_tool_calls": 5, **served}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +89,9 @@ def test_options_keep_what_differs_and_name_what_is_wrong() -> None:
         ("planned", {"max_replans": 6}, "max_replans"),
         ("tools", {"temperature": float("nan")}, "temperature"),
         ("tools", {"effort": ["high"]}, "effort"),
+        ("tools", {"service_tier": "cheap"}, "service_tier"),
+        ("quick", {"cache_ttl": "2h"}, "cache_ttl"),
+        ("planned", {"background": "yes"}, "background"),
         ("tools", ["effort"], "options"),
         ("slow", {}, "mode"),
     ],
@@ -92,6 +100,22 @@ def test_options_keep_what_differs_and_name_what_is_wrong() -> None:
 def test_options_are_refused_by_field(mode: str, given: Any, field: str) -> None:
     with refuses(field):
         options_read(mode, given)
+
+
+def test_what_the_model_lacks_is_refused_when_it_is_saved(
+    who: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0123456789")
+    model = "anthropic/claude-haiku-5-5"
+    with refuses("service_tier"):
+        made(who, model=model, options={"service_tier": "flex"})
+    with refuses("background"):
+        made(who, model=model, options={"background": True})
+    row = made(who, model=model, options={"service_tier": "priority", "cache_ttl": "1h"})
+    assert row.published is not None
+    assert reads.version_options(row.published).model_options == {
+        "service_tier": "priority", "cache_ttl": "1h",
+    }  # fmt: skip
 
 
 def test_versions_are_numbered_published_and_undone(who: dict[str, Any]) -> None:

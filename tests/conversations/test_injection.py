@@ -554,7 +554,7 @@ def _query(turn: Turn) -> str:
         return str(arguments["query"])
 
 
-def _read(turn: Turn) -> set[int]:
+def _read(turn: Turn) -> set[int | None]:
     with tenant_scope(turn.tenant_id):
         return set(ChunkRead.objects.filter(run_id=turn.run_id).values_list("chunk_id", flat=True))
 

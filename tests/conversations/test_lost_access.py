@@ -14,6 +14,7 @@ from django.test import AsyncClient, Client
 from apps.collections.models import Document
 from apps.collections.services.access import document_access_set
 from apps.conversations import tasks
+from apps.conversations import tools as conversation_tools
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.services import share_create, titles_withhold
 from apps.datasets.models import Dataset, DatasetRow
@@ -28,6 +29,7 @@ from tenancy.services import api_key_create, api_key_revoke, member_remove, memb
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask, fresh, make_library
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
+from toolloop.tools import Toolset, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "zebrafalcon"
@@ -386,3 +388,29 @@ def test_rows_of_a_dataset_go_with_the_right_to_their_documents(cast: Cast, libr
             for role in ("owner", "member")
         }
     assert seen == {"owner": [SECRET, OPEN], "member": [OPEN]}
+
+
+async def test_call_that_the_loss_has_cut_says_so_and_not_that_somebody_stopped_it(
+    cast: Cast, libraries: Any, lane_threads: Executor, monkeypatch: Any
+) -> None:
+    """Whether a tool learns of the loss by itself or is cut by it, its call is stored the same way."""
+
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        await sync_to_async(remove)(cast)
+        await asyncio.Event().wait()
+        return "Never."
+
+    monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, wait]))
+    turn = await sync_to_async(ask)(cast)
+    await answer(turn, lane_threads, monkeypatch, [calls(call("wait")), says("Never.")])
+
+    def stored() -> ToolCall:
+        with tenant_scope(cast.tenant.pk):
+            return ToolCall.objects.get(run=turn.run_id)
+
+    row = await sync_to_async(stored)()
+    assert (row.status, row.error_code) == ("failed", "actor_gone")
+    assert "no longer a member" in row.content
+    assert (await sync_to_async(fresh)(turn)).run.error_code == "actor_gone"

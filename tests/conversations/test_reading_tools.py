@@ -95,8 +95,11 @@ def test_prose_and_code_are_searched_apart(use: Any) -> None:
     code = call("search_codebase", query="duty on lamps")
     assert kinds(code) <= {ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE}
     assert {row["document"] for row in code["results"]} == {"duties.py"}
-    nothing = call("search_documentation", query="lamps", document_type="no_such_type")
-    assert nothing["results"] == []
+    Document.objects.filter(name="lamps.md").update(document_type="guide")
+    unknown = call("search_documentation", query="lamps", document_type="no_such_type")
+    assert unknown["results"], "a type orders, it hides nothing"
+    assert "no document" in unknown["note"].lower()
+    assert "Known types: guide" in unknown["note"]
 
 
 def test_code_graph_answers_by_relation(use: Any) -> None:

@@ -57,6 +57,18 @@ def test_what_no_source_says_is_flagged(text: str, expected: list[str]) -> None:
     assert unsupported(text) == expected
 
 
+def test_a_source_in_another_language_does_not_silence_the_marks_of_a_whole_answer() -> None:
+    german = "Die Frist für eine Kündigung ist dreißig Tage, und sie beginnt mit dem ersten Tag des Monats."
+    passages = {**PASSAGES, 9: Passage(9, 1, "Frist", "T", german)}
+    invented = (
+        "The importers of the goods have to register with the agency before they are at the border."
+    )
+    told = "The cars of heading 8703 pay a duty of 2.5 percent [c7]. The notice that is given to the tenant has thirty days [c9]."
+    cited = answer_cite(f"{told} {invented}", passages)  # fmt: skip
+    found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
+    assert [cited.text[start:end] for start, end in found] == [invented]
+
+
 def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
     assert unsupported("The moon is 384,400 km away from the earth on average.") == []
 

@@ -39,14 +39,17 @@ CALLS_A_ROW = {"question": 1, "filter": 1, "answer": 2, "synthesis": 1, "judge":
 _SERIAL = re.compile(r"serial-(\d+)")
 _NURSERY = """
 import os, signal, sys
+given = dict(os.environ)
 import django
 django.setup()
+os.environ.update(given)  # settings of tests take keys of models away; these are of a server of the test's own
 from django.conf import settings
 from apps.collections.models import Chunk
 from apps.collections.search import SearchResult
 from apps.conversations import tools
 from apps.datasets import tasks
 from jobs.runner import run_here
+from runs.providers import providers_preload
 from tests.conversations.conftest import hit_of
 
 def search(**asked):
@@ -54,6 +57,7 @@ def search(**asked):
     return SearchResult(asked["query"], [hit_of(c) for c in chunks.order_by("pk")[:3]], [], ("lexical",), "", 0.0, 0.0)
 
 tools.search_run = search
+providers_preload()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
 for line in sys.stdin:
@@ -122,10 +126,11 @@ class Nursery:
         """Kill the worker, and wait until it is gone."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        wait_for(lambda: not _is_alive(self.pid), what="the end of a killed worker")
+        wait_for(lambda: not is_alive(self.pid), what="the end of a killed worker")
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Tell whether a process is there."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

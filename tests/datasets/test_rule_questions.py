@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from apps.datasets.generation.by_rules import filter_reason
+from apps.datasets.generation.by_rules import filter_reason, judge_make, plain
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.material import gold_of
 from apps.datasets.generation.rule_claims import claims_of
@@ -114,6 +114,64 @@ REFUSED = {
 }
 
 
+DOUBTFUL = {
+    "praise": "The harbour guide of Rotterdam is a helpful resource for new captains.",
+    "a word for anything": "The yearly inspection of Rotterdam is one of the steps that the Harbour Board takes.",
+    "several verbs": "Strong customs rules of Ruritania fuel trade in the region, spur new ports, and protect consumers.",
+    "verb that does not agree": "The harbour pilots of Rotterdam serves as the first contact of captains.",
+    "another verb before it": "Fishing cases of Ruritania often involve several crews with varying means who share a boat.",
+    "verb without an object": "The pilot station of Rotterdam operates within the northern terminal of the port.",
+    "object told elsewhere": "Any captain of the Harbour Board may use this service for free.",
+    "it tells somebody": "Ensure all crews of Ruritania are addressed in a manner of the Harbour Board.",
+    "nobody acts": "Preventing damage to the piers of Rotterdam must always be our top priority.",
+    "as it happens": "New ports of Ruritania are created as opportunities in the region arise.",
+    "for the first time": "In 2012, the harbour radar of Rotterdam was used for the first time.",
+    "what follows is missing": "To decide whether a pier of Rotterdam is safe, use the following decision trees.",
+    "half a line of a list": "Berths - the harbour office of Rotterdam can assign them by a request in writing.",
+}
+
+
+@pytest.mark.parametrize("case", DOUBTFUL)
+def test_what_says_nothing_or_is_built_otherwise_is_not_asked(case: str) -> None:
+    assert asked(DOUBTFUL[case]) == []
+
+
+def test_a_person_is_asked_for_as_a_person_and_a_name_keeps_its_capitals() -> None:
+    assert asked("Rudolf Rassendyll is a senior consultant of the Harbour Board in Rotterdam.") == ["Who is Rudolf Rassendyll?"]  # fmt: skip
+    assert asked("Office of Ships outreach will include companies of the northern terminal.") == ["What will Office of Ships outreach include?"]  # fmt: skip
+
+
+def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_named() -> None:
+    assert plain("> The **fee** of the [port](https://port.example/a_(b)) is\n12 euros.") == "The fee of the port is 12 euros."  # fmt: skip
+    assert plain("Ships need:\n\n- a pilot,\n  on board\n- a crew") == "Ships need:\n- a pilot, on board\n- a crew"  # fmt: skip
+    assert plain("| `North pier` | 120 m | |", "How long is “North pier”?") == "120 m"
+    dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
+    assert (
+        plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
+    )
+    assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
+
+
+def test_the_judge_sees_a_true_sentence_that_answers_another_question() -> None:
+    one = passage("The customs fee for ships of Ruritania is 12 euros. The choir of Ruritania has 40 singers.")  # fmt: skip
+    (gold,) = gold_of([one], ["The customs fee for ships of Ruritania is 12 euros."])
+    sources = [one.source()]
+
+    def accuracy(answer: str) -> int:
+        question = "What is the customs fee for ships of Ruritania?"
+        return judge_make(question, answer, [], sources, [gold], "answer")["accuracy"][0]
+
+    assert accuracy("The customs fee for ships of Ruritania is 12 euros.") == 5
+    assert accuracy("The choir of Ruritania has 40 singers.") == 1
+
+
+def test_nothing_is_asked_as_absent_that_the_passage_may_tell() -> None:
+    silent = "The northern pier of Ruritania includes two cranes and a warehouse."
+    telling = f"{silent} It costs 12 euros, has 40 employees, was founded in 1894 and is led by a Board. Call 555-1234, in any language."
+    assert question_make([passage(silent)], "unanswerable", "easy") is not None
+    assert question_make([passage(telling)], "unanswerable", "easy") is None
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_would_be_nonsense_alone_is_not_asked(case: str) -> None:
     assert asked(REFUSED[case]) == []
@@ -181,9 +239,14 @@ def test_types_take_the_sentences_that_fit_them() -> None:
     assert "“port rules 2024”" in compared[0], "a file's name has codes that no text has"
     assert len(compared[2]) == 2
     assert question_make([rate, far], "comparison", "easy") is None, "they have nothing in common"
-    hops = question_make([rate, how], "multi_hop", "easy")
+    assert question_make([rate, how], "multi_hop", "easy") is None, "two questions, and no more"
+    of_it = passage(
+        "The customs fee for ships of Ruritania shall be paid by the captain of the ship."
+    )
+    hops = question_make([rate, of_it], "multi_hop", "easy")
     assert hops is not None
-    assert hops[0].startswith("What is the customs fee for ships of Ruritania, and how shall ")
+    assert hops[0].startswith("What is the customs fee for ships of Ruritania, and ")
+    assert len(hops[2]) == 2
     absent = question_make([rate], "unanswerable", "easy")
     assert absent is not None
     assert absent[2] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -60,7 +61,7 @@ def set_had(job: Job, seconds: float, *, ago: float = 0, status: str = "succeede
         )
 
 
-def following(**options: bool) -> int | None:
+def following(**options: Any) -> int | None:
     turn = next_turn(**options)
     return None if turn is None else turn.job_id
 
@@ -228,11 +229,11 @@ def test_small_job_is_done_beside_a_regular_slot_that_is_taken(
     cast: Cast, enqueue: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, notes: Path
 ) -> None:
     monkeypatch.setattr(slots, "_regular", [])  # as if others held all of them
-    monkeypatch.setattr(slots, "_small", ProcessLock())
+    monkeypatch.setattr(slots, "small", slots.ThreadSlot("small-slot", ProcessLock()))
     large = enqueue(cast.tenant, 10 * MB)
     small = [enqueue(tenant, 1000) for tenant in (cast.tenant, cast.other_tenant)]
     runner.run_cpu(cast.tenant.pk, large.pk)
-    slots.small_join()
+    slots.small.join()
     assert notes.read_text().count("ran 1") == len(small)
     with tenant_scope(cast.tenant.pk):
         large.refresh_from_db()

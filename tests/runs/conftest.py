@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from runs import stream
+from tests.runs.support import blocking_end
 
 
 @pytest.fixture
@@ -18,6 +19,7 @@ def lane_threads() -> Iterator[Executor]:
     """The executor of ``JobContext.in_db``; a thread per test keeps connections few."""
     executor = ThreadPoolExecutor(1)
     yield executor
+    blocking_end(executor)
     executor.submit(connections.close_all).result()
     executor.shutdown()
 

@@ -11,6 +11,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
+from jobs.blocking import BlockingThreads
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job as job_kind
@@ -19,6 +20,10 @@ from runs.services import run_create
 from runs.transcript import Transcript, transcript_of
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+
+# As in a lane, all runs share the threads of tools: each thread keeps its connection while it is idle, and a test that
+# makes a hundred runs would have as many open.
+_BLOCKING: dict[Executor, BlockingThreads] = {}
 
 
 @job_kind("test.run", lane="loop")
@@ -44,7 +49,14 @@ def take(job: Job, worker: str, executor: Executor | None = None) -> JobContext:
         job.attempts += 1
         job.lease_expires_at = timezone.now() + timedelta(seconds=30)
         job.save()
-    return JobContext(job, executor)
+    blocking = None if executor is None else _BLOCKING.setdefault(executor, BlockingThreads())
+    return JobContext(job, executor, blocking)
+
+
+def blocking_end(executor: Executor) -> None:
+    """Let the threads for blocking tools end that went with these database threads."""
+    if (threads := _BLOCKING.pop(executor, None)) is not None:
+        threads.close()
 
 
 def events_of(run: Run) -> list[tuple[int, str, dict[str, Any]]]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import fake_provider
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -68,24 +70,25 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
                 "{'pieces': 12} 1",
             ],
         ),
+        (6, ["Claude has no service tier “flex”. It has: standard, priority."]),
         (
-            6,
+            7,
             [
                 "71.36",
                 "This power is too large: the most is about 1,200 digits.",
                 '{"date": "2026-02-28", "weekday": "Saturday"}',
             ],
         ),
-        (7, ["convert False {'USD': 2.16}"]),
+        (8, ["convert False {'USD': 2.16}"]),
         (
-            8,
+            9,
             [
                 "You help in a shop. True",
                 "The last message is in German: answer in German, and leave names and quotations as they are.",
             ],
         ),
         (
-            9,
+            10,
             [
                 "plan The plan is noted: 2 steps.",
                 "hts_code 4203.21",
@@ -94,7 +97,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (
-            10,
+            11,
             [
                 "invoke_agent c-1",
                 "chat script-1 c-1",
@@ -103,7 +106,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
             ],
         ),
         (
-            11,
+            12,
             [
                 '{"day": "2026-11-23", "price": "2.20"}',
                 "so far: row 0;",
@@ -111,6 +114,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
                 "row 0; row 1;",
             ],
         ),
+        (13, ["p1 Tariff, page 3 {'note': '2 older ones left out'}"]),
     ],
 )
 def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
@@ -124,4 +128,27 @@ def test_toolkit_examples_run(number: int, lines: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert [line.rstrip() for line in done.stdout.strip().splitlines()] == lines
-    assert len(TOOLKIT) == 12
+    assert len(TOOLKIT) == 15
+
+
+def test_the_batch_example_runs_against_a_server_of_batches() -> None:
+    with fake_provider.running() as (base, _):
+        done = subprocess.run(
+            [sys.executable, "-c", TOOLKIT[14]],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={
+                "PYTHONPATH": str(ROOT / "platform"),
+                "ANTHROPIC_API_KEY": "sk-ant-0123456789",
+                "ANTHROPIC_BASE_URL": base.removesuffix("/v1"),
+            },
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    status, *rows = done.stdout.strip().splitlines()
+    assert status == "ended 2 0"
+    assert [row.split(" 0.0")[0] for row in rows] == [
+        "row-1 Answer to: What is 2 + 2?",
+        "row-2 Answer to: What is 3 + 3?",
+    ]

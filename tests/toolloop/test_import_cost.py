@@ -15,7 +15,7 @@ HEAVY = (
     "openai", "anthropic", "google.genai", "httpx", "httpx2", "django", "rest_framework", "psycopg", "pydantic",
     "jsonschema", "numpy", "aiohttp", "opentelemetry",
 )  # fmt: skip
-MODULES_MOST = 60
+MODULES_MOST = 63
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
 import asyncio, json, sys

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import struct
+import zipfile
 from typing import Any
 
 import pytest
@@ -54,18 +57,116 @@ def test_type_is_recognised_when_none_is_given(content: bytes, media_type: str, 
     ("content", "media_type", "message"),
     [
         (b"", "", "is empty"),
-        (b"<svg/>", "", "none of image/png"),
+        (b"<svg/>", "image/svg+xml", "said to be image/svg.xml but holds text/plain"),
+        (b"\x00\x01\x02", "", "none of image/png"),
         (PNG, "image/jpeg", "said to be image/jpeg but holds image/png"),
         (b"MZ" + PNG, "image/png", "none of"),
         (PNG + b"\0" * MAX_MEDIA_BYTES, "", "larger than 50 MB"),
     ],
-    ids=["empty", "svg", "lie", "exe", "large"],
+    ids=["empty", "svg", "bytes", "lie", "exe", "large"],
 )
 def test_file_is_refused_when_no_provider_takes_it(
     content: bytes, media_type: str, message: str
 ) -> None:
     with pytest.raises(MediaRefused, match=message):
         Media.from_bytes(content, media_type)
+
+
+def wav(seconds: int = 1, rate: int = 8_000) -> bytes:
+    """Return silence: 8 bit, mono."""
+    head = b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, rate, 1, 8)
+    body = head + b"data" + struct.pack("<I", rate * seconds) + b"\x80" * (rate * seconds)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def office(part: str, **more: str) -> bytes:
+    """Return an Open XML file with this main part."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in {"[Content_Types].xml": "<Types/>", part: "<x/>", **more}.items():
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+WAV, MP3 = wav(), b"ID3\x04\x00\x00\x00\x00\x00\x00" + b"\xff\xfb\x90\x64" * 20
+OGG = b"OggS\x00\x02" + b"\x00" * 22 + b"OpusHead" + b"\x01" * 40
+FLAC, M4A = b"fLaC\x00\x00\x00\x22" + b"f" * 60, b"\x00\x00\x00\x20ftypM4A " + b"\x00" * 40
+WEBM = (
+    b"\x1aE\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webm"
+    + b"w" * 40
+)
+DOCX, XLSX = office("word/document.xml"), office("xl/workbook.xml")
+OPEN_XML = "application/vnd.openxmlformats-officedocument."
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "media_type", "kind"),
+    [
+        (WAV, "", "audio/wav", "audio"),
+        (WAV, "audio/x-wav", "audio/wav", "audio"),
+        (MP3, "audio/mp3", "audio/mpeg", "audio"),
+        (MP3[10:], "", "audio/mpeg", "audio"),
+        (OGG, "audio/ogg; codecs=opus", "audio/ogg", "audio"),
+        (FLAC, "", "audio/flac", "audio"),
+        (M4A, "audio/m4a", "audio/mp4", "audio"),
+        (WEBM, "audio/webm", "audio/webm", "audio"),
+        (DOCX, "", f"{OPEN_XML}wordprocessingml.document", "office"),
+        (XLSX, "", f"{OPEN_XML}spreadsheetml.sheet", "office"),
+        (office("ppt/presentation.xml"), "", f"{OPEN_XML}presentationml.presentation", "office"),
+        ("Zoll: 5 €\n".encode(), "", "text/plain", "text"),
+        (b"code,duty\n1,5\n", "text/csv; charset=utf-8", "text/csv", "text"),
+        (b"\xef\xbb\xbf# T", "text/markdown", "text/markdown", "text"),
+    ],
+)
+def test_sound_office_and_text_are_recognised_by_their_bytes_and_stored(
+    content: bytes, said: str, media_type: str, kind: str
+) -> None:
+    part = Media.from_bytes(content, said, "f")
+    assert (part.media_type, part.kind) == (media_type, kind)
+    assert Media.from_json(json.loads(json.dumps(part.to_json()))) == part
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "message"),
+    [
+        (PNG, "audio/wav", "said to be audio/wav but holds image/png"),
+        (b"<script>alert(1)</script>", "audio/mpeg", "but holds text/plain"),
+        (WAV, "text/plain", "said to be text/plain but holds audio/wav"),
+        (b"RIFF\x10\x00\x00\x00AVI LIST" + b"\0" * 20, "audio/wav", "none of"),
+        (b"\x00\x00\x00\x20ftypisom" + b"\0" * 40, "audio/mp4", "none of"),
+        (b"OggS\x00\x02" + b"\0" * 22 + b"\x80theora" + b"\0" * 20, "audio/ogg", "none of"),
+        (b"\xff\xfe" + "text".encode("utf-16-le"), "", "none of"),
+        (b"\xff\xe1\x00\x10", "audio/mpeg", "none of"),
+        (office("evil.exe"), "", "none of"),
+        (b"PK\x03\x04" + b"\0" * 60, f"{OPEN_XML}wordprocessingml.document", "none of"),
+        (DOCX, f"{OPEN_XML}spreadsheetml.sheet", "but holds"),
+        (b"a\x00b", "text/plain", "none of"),
+        (b"\xc3\x28", "text/plain", "none of"),
+    ],
+)
+def test_disguised_content_is_refused(content: bytes, said: str, message: str) -> None:
+    with pytest.raises(MediaRefused, match=message):
+        Media.from_bytes(content, said, "f")
+
+
+@pytest.mark.parametrize(
+    ("media_type", "content"),
+    [
+        ("audio/wav", PNG),
+        ("text/plain", PNG),
+        ("text/plain", b"x" * 100 + b"\xff"),
+        (f"{OPEN_XML}spreadsheetml.sheet", b"x" * 60),
+    ],
+)
+def test_stored_file_that_is_not_what_it_says_is_refused(media_type: str, content: bytes) -> None:
+    data = {"media_type": media_type, "data": base64.b64encode(content).decode(), "name": "f"}
+    with pytest.raises(MediaRefused, match="damaged"):
+        Media.from_json(data)
+
+
+def test_a_minute_of_sound_counts_as_such() -> None:
+    assert Media.from_bytes(wav(60)).tokens == 60 * 32
+    assert Media.from_bytes(b"word " * 300).tokens == 501
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ async def test_free_text_requests_carry_no_schema(wire: Wire) -> None:
 def test_effort_and_format_share_one_field_on_anthropic() -> None:
     request = ANTHROPIC.request(options={"effort": "low"}, response_schema=output_of(Order).wire)
     provider: Any = ANTHROPIC.provider(Recorder())
-    config = provider._body(request)["output_config"]
+    config = provider.body(request)["output_config"]
     assert config["effort"] == "low"
     assert "format" in config
 
@@ -127,7 +127,7 @@ def test_open_schema_is_sent_as_not_strict_and_said_in_the_prompt() -> None:
     assert asked.response_schema is output.wire
     assert "additionalProperties" in asked.system
     provider: Any = ANTHROPIC.provider(Recorder())
-    body = provider._body(ANTHROPIC.request(response_schema=output.wire))
+    body = provider.body(ANTHROPIC.request(response_schema=output.wire))
     assert "format" not in body.get("output_config", {})
 
 
@@ -241,7 +241,7 @@ def test_recursive_model_stays_checkable() -> None:
     asked = request_structured(
         ANTHROPIC.request(), output, profile_for("anthropic", ANTHROPIC.model)
     )
-    assert "format" not in provider._body(asked).get("output_config", {})
+    assert "format" not in provider.body(asked).get("output_config", {})
     assert "children" in asked.system
     assert is_recursive({"type": "object", "properties": {"a": {"$ref": "#"}}})
 

@@ -14,6 +14,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.toolloop.helpers import Recorder, add, broken, wait
+from tests.toolloop.providers.test_service_options import served
+from tests.toolloop.providers.wires import ANTHROPIC, OPENAI
+from tests.toolloop.providers.wires import Recorder as Answers
 from toolloop.errors import ConfigurationError, ProviderUnavailable, QuotaExhausted
 from toolloop.events import RunFinished, TextDelta
 from toolloop.limits import Limits
@@ -106,6 +109,26 @@ async def test_names_agree_with_the_published_conventions():
     used = {key for span in traced.spans for key in span.attributes}
     assert {key for key in used if not key.startswith("toolloop.")} <= known
     assert len(used) > 20
+
+
+async def test_the_tier_asked_for_and_the_one_used_are_told_by_their_published_names():
+    from opentelemetry.semconv._incubating.attributes import openai_attributes as names
+
+    for wire, word, told in ((OPENAI, "default", "default"), (ANTHROPIC, "standard", None)):
+        traced = Traced()
+        events = run_traced(
+            traced.telemetry, provider=wire.provider(Answers(served(wire, word))), model=wire.model, system="",
+            history=[UserMessage("hi")], toolset=Toolset(), options={"service_tier": "priority"},
+        )  # fmt: skip
+        last = [event async for event in events][-1]
+        assert isinstance(last, RunFinished)
+        assert last.status == "completed"
+        [chat] = traced.named(f"chat {wire.model}")
+        asked = None if told is None else "priority"
+        assert chat.attributes.get(names.OPENAI_REQUEST_SERVICE_TIER) == asked
+        assert chat.attributes.get(names.OPENAI_RESPONSE_SERVICE_TIER) == told
+        assert chat.attributes["toolloop.request.service_tier"] == "priority"
+        assert chat.attributes["toolloop.response.service_tier"] == "standard"
 
 
 async def test_no_content_is_in_any_span_unless_it_is_switched_on():

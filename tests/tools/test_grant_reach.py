@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.tools.grant_reach import grant_warning
+from apps.tools.grant_reach import grant_warning, grant_warnings
 from apps.tools.models import ToolSource
+from apps.tools.selectors import grant_list
 from apps.tools.services import grant_create, toolkit_set
+from tenancy.models import ApiKey, User
 from tenancy.scope import tenant_scope
+from tenancy.services import api_key_create, api_key_revoke, member_remove
 from tests.cast import Cast
 from tests.concurrency.rest import make_key
 from tests.tools.sources_support import plugin_put, source_made
@@ -42,6 +45,34 @@ def test_only_rules_that_match_nothing_are_told_of(
             told = grant_warning(actor=actor, grant=grant)
             assert bool(told) == is_told, target
             assert not is_told or f"“{target}”" in told
+
+
+@pytest.mark.parametrize("lose", ["removed", "deactivated", "revoked", "expired"])
+def test_rules_about_who_is_gone_are_told_of_and_kept(cast: Cast, lose: str) -> None:
+    actor = cast.actor("owner")
+    with tenant_scope(cast.tenant.pk):
+        key, _ = api_key_create(tenant=cast.tenant, actor=actor, name="k", scopes=["run.read"])
+        subjects = {"member": str(cast.member.user_id), "api_key": str(key.pk), "role": "viewer", "everyone": ""}  # fmt: skip
+        grants = {
+            kind: grant_create(
+                tenant=cast.tenant, actor=actor, effect="allow", target_kind="tool", target="calculate",
+                subject_kind=kind, subject=subject,
+            )
+            for kind, subject in subjects.items()
+        }  # fmt: skip
+        assert grant_warnings(actor=actor, grants=grants.values()) == {}
+        if lose == "removed":
+            member_remove(tenant=cast.tenant, actor=actor, member_id=cast.member.pk)
+        elif lose == "deactivated":
+            User.objects.filter(pk=cast.member.user_id).update(is_active=False)
+        elif lose == "revoked":
+            api_key_revoke(tenant=cast.tenant, actor=actor, key_id=key.pk)
+        else:
+            ApiKey.objects.filter(pk=key.pk).update(expires_at="2020-01-01T00:00:00Z")
+        gone = "member" if lose in ("removed", "deactivated") else "api_key"
+        told = grant_warnings(actor=actor, grants=grant_list(actor=actor))
+        assert set(told) == {grants[gone].pk}
+        assert "about nobody now" in told[grants[gone].pk]
 
 
 def test_toolkit_matches_by_what_it_contains(cast: Cast) -> None:

@@ -24,7 +24,7 @@ from toolloop.providers.scripted import ScriptedCall, says
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def chunks_read(cast: Cast, role: str = "owner", **choice: int) -> set[int]:
+def chunks_read(cast: Cast, role: str = "owner", **choice: int) -> set[int | None]:
     with tenant_scope(cast.tenant.pk):
         return {row.chunk_id for row in reads_list(actor=cast.actor(role), **choice)}
 

@@ -80,6 +80,18 @@ def test_figures_by_tool_member_model_and_day(cast: Cast) -> None:
     assert sum(d.calls for d in found.days) == 102
 
 
+def test_a_model_has_a_row_for_each_tier_that_costs_something_else(cast: Cast) -> None:
+    for tier, cost in (("", "1.0"), ("standard", "1.0"), ("flex", "0.5"), ("priority", "2.0")):
+        with tenant_scope(cast.tenant.pk):
+            UsageRecord.objects.create(
+                tenant=cast.tenant, kind="turn", provider="p", model="big", service_tier=tier, input_tokens=1,
+                cost_usd=cost,
+            )  # fmt: skip
+    assert {(m.label, m.requests, m.cost_usd) for m in read(cast).models} == {
+        ("big", 2, Decimal(2)), ("big (flex)", 1, Decimal("0.5")), ("big (priority)", 1, Decimal(2)),
+    }  # fmt: skip
+
+
 def test_people_see_their_own_figures_and_admins_everybodys(cast: Cast) -> None:
     used(cast)
     used(cast, "owner", name="secret_tool")

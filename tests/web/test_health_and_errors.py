@@ -15,6 +15,7 @@ from jobs.models import Worker
 from tests.cast import Cast
 from web import health
 from web.errors import server_error
+from web.views import health as views_health
 
 
 @pytest.fixture
@@ -42,8 +43,18 @@ def test_readyz_fails_when_the_worker_was_last_seen_too_long_ago(worker: Worker)
     assert "manage.py worker" in found["fix"]
 
 
-def test_readyz_fails_when_no_worker_ever_ran(db: None):
+def test_readyz_fails_and_alarms_nobody_when_no_worker_ever_ran(
+    db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
     assert Client().get("/readyz").status_code == 503
+    assert [record.getMessage() for record in caplog.records] == []
+    # A fault in the probe itself is told of, and so are other requests that fail.
+    with monkeypatch.context() as broken:
+        broken.setattr(views_health, "readiness", lambda: 1 / 0)
+        Client(raise_request_exception=False).get("/readyz")
+    assert "Internal Server Error: /readyz" in caplog.text
+    Client().get("/nothing-here")
+    assert "Not Found: /nothing-here" in caplog.text
 
 
 def test_readyz_fails_when_a_migration_is_missing(worker: Worker, monkeypatch):

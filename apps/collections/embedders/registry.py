@@ -109,6 +109,11 @@ def make_embedder(
     )  # fmt: skip
 
 
+def languages_of(provider: str, model: str) -> tuple[str, ...] | None:
+    """Return the languages that a model has learnt, by their English names; None for all, as the providers' have."""
+    return ("English",) if provider == "local" and model.startswith("all-MiniLM-L6") else None
+
+
 @lru_cache(maxsize=4)
 def _local(data_dir: Path, model: str) -> MiniLmEmbedder:
     from apps.collections.embedders.minilm import MiniLmEmbedder

@@ -23,6 +23,7 @@ from basics.processes import end_with_parent
 # this only stops a single huge allocation.
 _ADDRESS_SPACE_HEADROOM = 3 * 1024 * 1024 * 1024
 _BATCH_CHARS = 200_000
+_SCAN_NICE = 19  # recognition takes what processor time nobody else wants
 
 Send = Callable[[Mapping[str, Any], bytes], None]
 
@@ -71,11 +72,22 @@ def _read(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     )
 
 
+def _scan(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
+    from apps.collections.ingestion.ocr.pages import pages_recognise
+
+    os.nice(_SCAN_NICE)
+    pages_recognise(request, send)
+
+
 def _render(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.page_images import draw_page
 
     image, size = draw_page(
-        Path(request["path"]), request["page_number"], request["scale"], request["image_format"]
+        Path(request["path"]),
+        request["media_type"],
+        request["page_number"],
+        request["scale"],
+        request["image_format"],
     )
     send({"result": {"width": size[0], "height": size[1]}}, image)
 
@@ -103,6 +115,7 @@ def _chroma(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> Non
 
 _ACTIONS: dict[str, Callable[[Mapping[str, Any], ReaderLimits, Send], None]] = {
     "read": _read,
+    "scan": _scan,
     "render": _render,
     "boxes": _boxes,
     "git": _git,

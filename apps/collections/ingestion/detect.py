@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import unicodedata
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,16 @@ EPUB = "application/epub+zip"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
 EML = "message/rfc822"
+PNG = "image/png"
+JPEG = "image/jpeg"
+TIFF = "image/tiff"
+WEBP = "image/webp"
+BMP = "image/bmp"
+GIF = "image/gif"
+HEIC = "image/heic"
+
+IMAGES = frozenset({PNG, JPEG, TIFF, WEBP, BMP, GIF, HEIC})
+"""Read by text recognition alone."""
 
 SUPPORTED: dict[str, str] = {
     PDF: "PDF document",
@@ -40,6 +51,13 @@ SUPPORTED: dict[str, str] = {
     JSON: "JSON data",
     JSON_LINES: "JSON Lines data",
     EML: "e-mail message (EML)",
+    PNG: "PNG image",
+    JPEG: "JPEG image",
+    TIFF: "TIFF image",
+    WEBP: "WebP image",
+    BMP: "BMP image",
+    GIF: "GIF image",
+    HEIC: "HEIC image",
     **{media_type: f"{language.label} source" for media_type, language in BY_MEDIA_TYPE.items()},
 }
 
@@ -66,19 +84,24 @@ _BY_SUFFIX = {
     ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES,
     ".eml": EML,
+    ".png": PNG,
+    ".jpg": JPEG,
+    ".jpeg": JPEG,
+    ".jpe": JPEG,
+    ".tif": TIFF,
+    ".tiff": TIFF,
+    ".webp": WEBP,
+    ".bmp": BMP,
+    ".gif": GIF,
+    ".heic": HEIC,
+    ".heif": HEIC,
 }
-_PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB})  # told by their content alone
+_PACKAGES = frozenset({PDF, DOCX, PPTX, XLSX, ODT, EPUB, *IMAGES})  # told by their content alone
 
 SUPPORTED_SUFFIXES = frozenset(_BY_SUFFIX) | frozenset(BY_SUFFIX)
 
 # Content we can name but not read; the message says the name so that the owner knows what to convert.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "PNG image"),
-    (b"\xff\xd8\xff", "JPEG image"),
-    (b"GIF8", "GIF image"),
-    (b"II*\x00", "TIFF image"),
-    (b"MM\x00*", "TIFF image"),
-    (b"BM", "BMP image"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office file (DOC, XLS or PPT)"),
     (b"{\\rtf", "RTF document"),
     (b"%!PS", "PostScript document"),
@@ -92,15 +115,29 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "SQLite database"),
     (b"ID3", "MP3 audio"),
     (b"OggS", "Ogg audio"),
-    (b"RIFF", "audio, video or WebP image"),
+    (b"RIFF", "audio or video"),
     (b"\x00\x00\x00\x18ftyp", "MP4 video"),
     (b"\x00\x00\x00\x20ftyp", "MP4 video"),
 )
 _BINARY_ONLY = {
-    "BMP image",
     "Windows program",
     "MP3 audio",
 }  # magic so short that plain text may begin with it
+
+_IMAGE_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", PNG),
+    (b"\xff\xd8\xff", JPEG),
+    (b"GIF87a", GIF),
+    (b"GIF89a", GIF),
+    (b"II*\x00", TIFF),
+    (b"MM\x00*", TIFF),
+)
+_WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
+_BMP = re.compile(
+    rb"BM.{4}\x00\x00\x00\x00.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL
+)
+# The brands of HEIF files, in the first box of the file (ISO/IEC 23008-12).
+_HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 
 _ZIP_MEMBERS: tuple[tuple[str, str], ...] = (
     ("word/document.xml", DOCX),
@@ -133,7 +170,7 @@ _MAIL_NAMES = frozenset(
 )
 _MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-path"})
 _HEAD = 64 * 1024
-_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, source code and plain text."
+_HELP = "Supported are PDF, DOCX, PPTX, XLSX, ODT, EPUB, HTML, Markdown, CSV, JSON, JSON Lines, EML, images, source code and plain text."
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +228,9 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         return PDF
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _from_zip(path, name)
+    image = _image_type(head)
+    if image is not None:
+        return image
     binary = _is_binary(head)
     for magic, kind in _MAGIC:
         if head.startswith(magic) and (binary or kind not in _BINARY_ONLY):
@@ -213,6 +253,16 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
     if by_name in _PACKAGES or by_name is None:
         return _from_text(head, size)
     return by_name
+
+
+def _image_type(head: bytes) -> str | None:
+    for magic, media_type in _IMAGE_MAGIC:
+        if head.startswith(magic):
+            return media_type
+    for pattern, media_type in ((_WEBP, WEBP), (_BMP, BMP), (_HEIF, HEIC)):
+        if pattern.match(head):
+            return media_type
+    return None
 
 
 def _from_text(head: bytes, size: int) -> str:
@@ -266,17 +316,25 @@ def _from_zip(path: Path, name: str) -> str:
     for member, other in _OTHER_ZIPS:
         if member in members:
             raise _unsupported(name, other)
-    raise _unsupported(name, "ZIP archive")
+    raise ReadFailure(
+        FailureCode.UNSUPPORTED_TYPE,
+        "This file is: ZIP archive. Import it (“Import many files” of the collection), so that each file in it becomes a "
+        "document.",
+        data={"kind": "ZIP archive"},
+    )
 
 
 def _is_binary(head: bytes) -> bool:
     """Judge by control bytes; UTF-16 and UTF-32 text is recognised by its mark or its regular zeros."""
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return not _is_wide_text(head[4:], "utf-32-le" if head[0] else "utf-32-be")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return False
+        return not _is_wide_text(head[2:], "utf-16-le" if head[0] == 0xFF else "utf-16-be")
     sample = head[:8192]
     zeros = sample.count(0)
     if zeros and _looks_utf16(sample):
-        return False
+        little = sample[1::2].count(0) > sample[::2].count(0)
+        return not _is_wide_text(sample, "utf-16-le" if little else "utf-16-be")
     control = sum(1 for byte in sample if byte < 9 or 13 < byte < 32) - zeros
     is_utf8 = _is_utf8(sample, is_whole=len(head) == len(sample))
     if zeros > len(sample) * 0.05:
@@ -284,6 +342,30 @@ def _is_binary(head: bytes) -> bool:
         return not is_utf8 or control > 0 or zeros > len(sample) * 0.3
     # Logs hold the escapes of terminal colours; noise and packed data have a tenth of control bytes and are no UTF-8.
     return control > len(sample) * (0.1 if is_utf8 else 0.05)
+
+
+_ODD_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
+_ODD_SHARE = 0.02
+_ASCII_SHARE = 0.95
+
+
+def _is_wide_text(data: bytes, encoding: str) -> bool:
+    """Tell whether bytes that look like UTF-16 or UTF-32 are text: any two bytes are some letter, mostly a Chinese one."""
+    data = data[:8192]
+    data = data[: len(data) - len(data) % 4]
+    if len(data) < 4:
+        return True  # a mark and next to nothing: an empty file, for who reads it
+    printable = sum(1 for byte in data if 31 < byte < 127 or byte in b"\t\r\n")
+    if printable > len(data) * _ASCII_SHARE:
+        return False  # one byte for each letter: read in pairs they only look Chinese
+    text = data.decode(encoding, errors="replace")
+    odd = sum(
+        1
+        for ch in text
+        if ch not in "\t\r\n\f\x1b"
+        and (ch == "\ufffd" or unicodedata.category(ch) in _ODD_CATEGORIES)
+    )
+    return odd <= max(1, len(text) * _ODD_SHARE)
 
 
 def _is_utf8(sample: bytes, *, is_whole: bool) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apps.collections.ingestion.detect import PDF, detect
 from apps.collections.ingestion.frames import page_from_json
+from apps.collections.ingestion.garbled import garbled_warning
 from apps.collections.ingestion.junk import mark_junk
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import (
@@ -41,7 +42,7 @@ def document_extract(
             to stop the reader.
 
     Returns:
-        The document with its junk pages marked.
+        The document with its junk pages marked; if pages wait for text recognition, that is for who reads them.
 
     Raises:
         ReadFailure: with one of ``FailureCode``'s codes and a message for the file's owner.
@@ -78,10 +79,14 @@ def document_extract(
             FailureCode.CRASHED,
             "The reader ended before the last page. Try again; if it happens again, the file is damaged.",
         )
+    if garbled := garbled_warning(page.text for page in pages):
+        warnings.append(garbled)
+    scanned = any(page.scan is not None for page in pages)
     return ExtractedDocument(
         media_type=detection.media_type,
         # The rules know printed pages; a slide or a sheet may be short and still say everything.
-        pages=mark_junk(pages) if detection.media_type == PDF else tuple(pages),
+        # A scan is judged when its pictures have been read.
+        pages=mark_junk(pages) if detection.media_type == PDF and not scanned else tuple(pages),
         is_paged=is_paged,
         title=title,
         warnings=tuple(warnings),

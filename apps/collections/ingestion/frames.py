@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.collections.ingestion.code.types import structure_from_json, structure_to_json
+from apps.collections.ingestion.ocr.types import scan_from_json, scan_to_json
 from apps.collections.ingestion.types import Heading, JunkReason, PageText, Region
 
 _LENGTHS = struct.Struct(">II")
@@ -79,6 +80,7 @@ def page_to_json(page: PageText) -> dict[str, Any]:
         ],
         "junk": page.junk,
         "code": structure_to_json(page.code) if page.code is not None else None,
+        "scan": scan_to_json(page.scan) if page.scan is not None else None,
     }
 
 
@@ -102,4 +104,5 @@ def page_from_json(data: Mapping[str, Any]) -> PageText:
         ),
         junk=JunkReason(data["junk"]) if data["junk"] else None,
         code=structure_from_json(data["code"]) if data.get("code") else None,
+        scan=scan_from_json(data["scan"]) if data.get("scan") else None,
     )

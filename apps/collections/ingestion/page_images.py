@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
+from apps.collections.ingestion.detect import IMAGES, PDF
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 
@@ -51,15 +52,17 @@ def render_page_image(
     page_number: int,
     scale: float = 2.0,
     *,
+    media_type: str = PDF,
     image_format: Literal["webp", "png"] = "webp",
     limits: ReaderLimits = PAGE_LIMITS,
 ) -> PageImage:
-    """Draw a page of a PDF.
+    """Draw a page of a PDF or of an image file.
 
     Args:
-        path: the PDF.
+        path: the file.
         page_number: from 1.
         scale: pixels per point (1.0 is 72 dpi), from 0.25 to 4; lowered for pages that would pass 16 megapixels.
+        media_type: of the file.
         image_format: of the result.
         limits: of the child process.
 
@@ -69,6 +72,7 @@ def render_page_image(
     request = {
         "action": "render",
         "path": str(path.resolve()),
+        "media_type": media_type,
         "page_number": page_number,
         "scale": min(max(scale, MIN_SCALE), MAX_SCALE),
         "image_format": image_format,
@@ -112,16 +116,22 @@ def page_text_boxes(
 
 
 def draw_page(
-    path: Path, page_number: int, scale: float, image_format: str
+    path: Path, media_type: str, page_number: int, scale: float, image_format: str
 ) -> tuple[bytes, tuple[int, int]]:
     """Draw a page in this process (the child's part of ``render_page_image``)."""
-    document, page = _open_page(path, page_number)
-    width, height = page.get_size()
-    pixels = width * height * scale * scale
-    if pixels > MAX_PIXELS:
-        scale *= (MAX_PIXELS / pixels) ** 0.5
-    image = page.render(scale=scale, may_draw_forms=False).to_pil().convert("RGB")
-    document.close()
+    if media_type in IMAGES:
+        from apps.collections.ingestion.ocr.pictures import picture_frame, picture_open
+
+        with picture_open(path, media_type) as picture:
+            image = picture_frame(picture, page_number)
+    else:
+        document, page = open_page(path, page_number)
+        width, height = page.get_size()
+        pixels = width * height * scale * scale
+        if pixels > MAX_PIXELS:
+            scale *= (MAX_PIXELS / pixels) ** 0.5
+        image = page.render(scale=scale).to_pil().convert("RGB")
+        document.close()
     buffer = BytesIO()
     if image_format == "png":
         image.save(buffer, "PNG", optimize=False, compress_level=6)
@@ -138,13 +148,14 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
     """
     import pypdfium2.raw as pdfium_c
 
-    from apps.collections.ingestion.readers.pdf import raw_page_text
+    from apps.collections.ingestion.readers.pdf import letter_places, raw_page_text
+    from apps.collections.ingestion.readers.pdf_fields import page_written
     from apps.collections.ingestion.readers.pdf_text import clean_page
 
-    document, page = _open_page(path, page_number)
+    document, page = open_page(path, page_number)
     textpage = page.get_textpage()
     raw = raw_page_text(textpage)
-    clean = clean_page(raw)
+    clean = clean_page(raw, letter_places(textpage, raw))
     units = _utf16_units(raw)
     rects: list[tuple[float, float, float, float]] = []
     rect = pdfium_c.FS_RECTF()
@@ -156,9 +167,17 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
         )
         if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage.raw, index, rect):
             continue
-        corners = _to_view(pdfium_c, page, rect)
+        corners = to_view(pdfium_c, page, rect)
         if corners is not None:
             rects.append(corners)
+    position = len(clean.text)
+    for one in page_written(document, page):  # as the reader puts them behind the page's text
+        begin, position = position + 1, position + 1 + len(one.text)
+        if begin < char_end and char_start < position:
+            rect.left, rect.bottom, rect.right, rect.top = one.rect
+            corners = to_view(pdfium_c, page, rect)
+            if corners is not None:
+                rects.append(corners)
     document.close()
     return [
         [round(v, 5) for v in (left, top, right - left, bottom - top)]
@@ -169,7 +188,7 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
 _VIEW = 100_000  # page coordinates are asked for on a grid this fine; the answer is divided by it
 
 
-def _to_view(pdfium_c: Any, page: Any, rect: Any) -> tuple[float, float, float, float] | None:
+def to_view(pdfium_c: Any, page: Any, rect: Any) -> tuple[float, float, float, float] | None:
     """Map a box of page space to fractions of the page as drawn: crop box, rotation and a flipped axis included."""
     x, y = ctypes.c_int(), ctypes.c_int()
     points = []
@@ -201,7 +220,8 @@ def _merge(
     return lines
 
 
-def _open_page(path: Path, page_number: int) -> tuple[Any, Any]:
+def open_page(path: Path, page_number: int) -> tuple[Any, Any]:
+    """Open a page of a PDF; the document is the caller's to close. Raises ReadFailure."""
     import pypdfium2
 
     from apps.collections.ingestion.readers.pdf import open_pdf

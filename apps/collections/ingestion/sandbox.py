@@ -37,6 +37,7 @@ def run_child(
     limits: ReaderLimits,
     *,
     on_tick: Callable[[], None] | None = None,
+    is_renewed: bool = False,
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Start the child, yield its frames as they come, and see it dead before returning.
 
@@ -44,6 +45,7 @@ def run_child(
         request: ``action`` and its arguments, JSON-serialisable.
         limits: its wall time, processor time and memory.
         on_tick: called at least every half second while waiting; what it raises stops the child and comes out here.
+        is_renewed: each frame gives the child its wall time anew: the limit is for one page of many.
 
     Raises:
         ReadFailure: what the reader said, or ``timed_out``, ``out_of_memory``, ``crashed``.
@@ -64,7 +66,7 @@ def run_child(
         )
         try:
             _send_request(process, request, limits)
-            yield from _frames(process, limits, on_tick)
+            yield from _frames(process, limits, on_tick, is_renewed)
             _judge_exit(process, limits, errors)
         finally:
             _kill(process)
@@ -101,7 +103,10 @@ def _send_request(
 
 
 def _frames(
-    process: subprocess.Popen[bytes], limits: ReaderLimits, on_tick: Callable[[], None] | None
+    process: subprocess.Popen[bytes],
+    limits: ReaderLimits,
+    on_tick: Callable[[], None] | None,
+    is_renewed: bool,
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
     stdout = process.stdout
     if stdout is None:
@@ -140,6 +145,8 @@ def _frames(
                 spent = time.monotonic() - now
                 deadline += spent
                 now = time.monotonic()
+                if is_renewed:
+                    deadline = now + limits.wall_seconds
 
 
 def _failure(header: Mapping[str, Any], limits: ReaderLimits) -> ReadFailure:

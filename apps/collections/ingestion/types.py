@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from apps.collections.ingestion.code.types import CodeStructure
+from apps.collections.ingestion.ocr.types import Scan
 from basics.errors import DomainError
 
 ZIP_ERRORS = (
@@ -138,6 +139,7 @@ class PageText:
         regions: offsets into ``text``.
         junk: why the page is left out of the chunks, None for a page that counts.
         code: the structure of a source file, which is one page; offsets into ``text``.
+        scan: set where the page's picture must be read, or has been.
     """
 
     number: int
@@ -148,6 +150,7 @@ class PageText:
     regions: tuple[Region, ...] = ()
     junk: JunkReason | None = None
     code: CodeStructure | None = None
+    scan: Scan | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,11 @@ class ExtractedDocument:
     def code(self) -> CodeStructure | None:
         """Give the structure of a source file, None for everything else."""
         return self.pages[0].code if len(self.pages) == 1 else None
+
+    @property
+    def is_scanned(self) -> bool:
+        """Tell whether pages wait for text recognition (OCR)."""
+        return any(page.scan is not None and page.scan.state == "wanted" for page in self.pages)
 
     @cached_property
     def headings(self) -> tuple[Heading, ...]:

@@ -23,7 +23,13 @@ from apps.collections.models.document import (
     Page,
     Stage,
 )
-from apps.collections.models.imports import DocumentTypeRules, Import, ImportStatus
+from apps.collections.models.imports import (
+    CodePatterns,
+    DocumentTypeRules,
+    Import,
+    ImportStatus,
+)
+from apps.collections.models.recognition import Recognition
 from apps.collections.models.search_rows import (
     TERM_DIMENSIONS,
     ChunkTerms,
@@ -47,6 +53,7 @@ __all__ = [
     "ChunkRevision",
     "ChunkTerms",
     "CodeEdge",
+    "CodePatterns",
     "Collection",
     "CollectionSnapshot",
     "Document",
@@ -65,6 +72,7 @@ __all__ = [
     "LinkOrigin",
     "Page",
     "Posting",
+    "Recognition",
     "RerankerChoice",
     "SearchCase",
     "SearchIndex",

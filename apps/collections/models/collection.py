@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -118,6 +119,11 @@ class Collection(TenantModel):
         default=0, help_text="Terms in all chunks, for the average length."
     )
     chunk_total = models.BigIntegerField(default=0, help_text="Chunks that are searchable now.")
+    lexical_forms = ArrayField(
+        models.CharField(max_length=30),
+        default=list,
+        help_text="Forms in which its rows hold terms: a question is asked in each; see apps.collections.lexical.",
+    )
     average_length = models.FloatField(
         default=0, help_text="Terms per chunk that the stored term weights assume."
     )

@@ -135,6 +135,24 @@ class Document(TenantModel):
         max_length=100, help_text="Guessed from the name, then read from the bytes."
     )
     title = models.CharField(max_length=300, blank=True)
+    language = models.CharField(
+        max_length=20,
+        blank=True,
+        db_default="",
+        help_text="The language its text is plainly in, by its English name, else its script; see toolloop.languages.",
+    )
+    lexical_form = models.CharField(
+        max_length=30,
+        blank=True,
+        db_default="",
+        help_text="How its words become terms: a version and how they are reduced; see apps.collections.lexical.",
+    )
+    cover = models.CharField(
+        max_length=200,
+        blank=True,
+        db_default="",
+        help_text="What search knows of it with each of its passages: title, name, who, date, period.",
+    )
     is_paged = models.BooleanField(default=True)
     warnings = models.JSONField(default=list, help_text="Sentences for the owner, from the reader.")
     metadata = models.JSONField(default=dict, help_text="Facts of the reader.")
@@ -160,6 +178,11 @@ class Document(TenantModel):
     lexical_count = models.PositiveIntegerField(default=0)
     identifiers_found = models.PositiveIntegerField(default=0)
     identifiers_total = models.PositiveIntegerField(default=0)
+    code_form = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="The form in which the index holds its codes; see apps.collections.code_kinds.",
+    )
     timings = models.JSONField(default=dict, help_text="Seconds per stage.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)

@@ -1,8 +1,9 @@
-"""Imports of many files at once, and the tenant's rules for document types."""
+"""Imports of many files at once, and the tenant's rules for document types and codes."""
 
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -65,3 +66,27 @@ class DocumentTypeRules(TenantModel):
 
     def __str__(self) -> str:
         return f"document type rules of tenant {self.tenant_id}"
+
+
+class CodePatterns(TenantModel):
+    """Which codes a tenant's documents have besides those everybody's have; see ``apps.collections.ingestion.codes``."""
+
+    patterns = models.JSONField()
+    digest = models.CharField(
+        max_length=12, blank=True, help_text="Of the patterns: a part of the form of the index."
+    )
+    late = ArrayField(
+        models.CharField(max_length=30),
+        default=list,
+        help_text="Patterns that took too long on some passages, where their codes are not found.",
+    )
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant"], name="code_patterns_once")]
+
+    def __str__(self) -> str:
+        return f"code patterns of tenant {self.tenant_id}"

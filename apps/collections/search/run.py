@@ -24,13 +24,16 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from apps.collections.embedding import embedder_for
+from apps.collections.code_kinds import code_kinds, documents_behind
+from apps.collections.embedding import embedder_for, languages_known
 from apps.collections.embedding_bill import EmbeddingBill, payer_of
-from apps.collections.ingestion.identifiers import LEXEME_PREFIX, identifier_lexemes
+from apps.collections.ingestion.codes import EVERYWHERE, plain
+from apps.collections.ingestion.identifiers import identifier_list
 from apps.collections.lexical import query_term_ids
 from apps.collections.models import Collection, EmbeddingSpace
+from apps.collections.search.codes import Asked, codes_placed
 from apps.collections.search.expand import hits_expand
-from apps.collections.search.filters import parse_filters
+from apps.collections.search.filters import SearchFilter, parse_filters
 from apps.collections.search.indexed import (
     HNSW_SETTINGS,
     Indexes,
@@ -41,7 +44,7 @@ from apps.collections.search.indexed import (
 )
 from apps.collections.search.rerank import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank_choice import reranker_of
-from apps.collections.search.statement import QueryVector, search_sql, statement_of
+from apps.collections.search.statement import search_sql, statement_of
 from apps.collections.search.trace import trace_of
 from apps.collections.search.types import (
     DEPTH,
@@ -49,6 +52,7 @@ from apps.collections.search.types import (
     MAX_EXPAND,
     MAX_K,
     MAX_QUERY_CHARS,
+    QueryVector,
     SearchHit,
     SearchResult,
 )
@@ -57,6 +61,7 @@ from budgets.ledger import Payer
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go
 from tenancy.models import Tenant
+from toolloop.languages import language_or_script
 
 log = structlog.get_logger(__name__)
 
@@ -102,10 +107,13 @@ def search_run(
     _check(query, k, expand)
     conditions = parse_filters(filters)
     scope = _scope(tenant, actor, collections)
-    identifiers = identifier_lexemes(query)
     if not scope:
         return SearchResult(query, [], [], tuple(legs), "", 0.0, 0.0, as_of)
     attributes_check(scope, conditions)
+    # A code has a digit: other questions need not know the workspace's patterns.
+    kinds = code_kinds(tenant.pk) if any(map(str.isdigit, query)) else EVERYWHERE
+    named = Asked(kinds, query)
+    has_codes = bool(named) and "exact" in legs
     unranked = ""  # why the passages were not reranked, where they should have been
     if reranker is None and set(legs) == set(LEGS):
         try:
@@ -121,7 +129,7 @@ def search_run(
         terms = _terms(scope, query) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
         looked_up = time.perf_counter()
-        vectors, note = _vectors(embedding, indexes)
+        vectors, note = _vectors(embedding, indexes, language_or_script(query))
     embedded = time.perf_counter()
     sql = search_sql(
         actor=actor,
@@ -129,12 +137,15 @@ def search_run(
         vectors=vectors,
         terms=terms,
         postings=postings,
-        lexemes=identifiers if "exact" in legs else [],
+        lexemes=named.lexemes if "exact" in legs else [],
         conditions=conditions,
         as_of=as_of,
-        limit=len(LEGS) * DEPTH if trace else wanted,
+        limit=len(LEGS) * DEPTH if trace or has_codes else wanted,
     )
     found = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+    if has_codes:
+        look = partial(_by_lexemes, actor, pks, conditions, as_of)
+        found = codes_placed(named, found, look)
     fetched = time.perf_counter()
     hits, extra = found[:wanted], {}
     if reranker is not None and hits:
@@ -144,6 +155,8 @@ def search_run(
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
             unranked = error.message
         extra["rerank"] = (time.perf_counter() - fetched) * 1000
+    if has_codes:
+        hits = named.ordered(hits)
     if unranked:
         note = f"{note} Not reranked: {unranked}".strip()
     ranked, hits = hits, hits[:k]
@@ -154,7 +167,9 @@ def search_run(
     result = SearchResult(
         query=query,
         hits=hits,
-        identifiers=[lexeme.removeprefix(LEXEME_PREFIX) for lexeme in identifiers],
+        identifiers=identifier_list(plain(query)),
+        codes=named.found() if has_codes else (),
+        behind=documents_behind(actor, pks, kinds.form) if has_codes else 0,
         legs=tuple(leg for leg in legs if leg != "vector" or vectors),
         note=note,
         embed_ms=(embedded - looked_up) * 1000,
@@ -179,6 +194,21 @@ def _check(query: str, k: int, expand: int) -> None:
         raise Invalid("k_invalid", f"k is {k}; choose from 1 to {MAX_K}.", data={"fields": {"k": ["Out of range."]}})  # fmt: skip
     if not 0 <= expand <= MAX_EXPAND:
         raise Invalid("expand_invalid", f"expand is {expand}; choose from 0 to {MAX_EXPAND}.", data={"fields": {"expand": ["Out of range."]}})  # fmt: skip
+
+
+def _by_lexemes(
+    actor: Actor,
+    scope: Sequence[int],
+    conditions: Sequence[SearchFilter],
+    as_of: datetime | None,
+    lexemes: Sequence[str],
+) -> list[SearchHit]:
+    """Find passages that hold one of these, whatever else they say."""
+    sql = search_sql(
+        actor=actor, scope=scope, vectors=[], terms=[], postings=[], lexemes=lexemes,
+        conditions=conditions, as_of=as_of, limit=DEPTH,
+    )  # fmt: skip
+    return _execute(statement_of(sql), sql.parameters, is_indexed=False)
 
 
 def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[SearchHit]:
@@ -214,11 +244,16 @@ def _scope(
 
 
 def _terms(scope: Sequence[Collection], query: str) -> list[int]:
-    """Return the question's terms as each language of the scope reduces them."""
-    found: dict[int, None] = {}
-    for language in dict.fromkeys(collection.language for collection in scope):
-        found |= dict.fromkeys(query_term_ids(query, language))
-    return list(found)
+    """Return the question's terms in each form that rows of the scope have now.
+
+    The forms are read anew: a document may have brought one since the caller read the collection.
+    """
+    forms = dict(
+        Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms")
+    )
+    for collection in scope:
+        collection.lexical_forms = forms.get(collection.pk, [])
+    return query_term_ids(query, dict.fromkeys(f for c in scope for f in c.lexical_forms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +303,14 @@ def _raise(error: DomainError) -> Never:
     raise error
 
 
-def _vectors(begun: Sequence[_Embedding], indexes: Indexes) -> tuple[list[QueryVector], str]:
-    """Wait for the question's vectors; a space whose embedder fails is left out and named."""
+def _vectors(
+    begun: Sequence[_Embedding], indexes: Indexes, language: str
+) -> tuple[list[QueryVector], str]:
+    """Wait for the question's vectors; a space whose embedder fails is left out and named.
+
+    Args:
+        language: of the question, "" where it is not plain.
+    """
     vectors: list[QueryVector] = []
     failed: list[str] = []
     for one in begun:
@@ -282,8 +323,12 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes) -> tuple[list[QueryV
             continue
         marks = [(pk, indexes.hnsw[pk, space.pk]) for pk in pks if (pk, space.pk) in indexes.hnsw]
         scanned = [pk for pk in pks if (pk, space.pk) not in indexes.hnsw]
+        knows = languages_known(space)
         vectors.append(
-            QueryVector(space.pk, space.dimensions, HalfVector(values).to_text(), scanned, marks)
-        )
+            QueryVector(
+                space.pk, space.dimensions, HalfVector(values).to_text(), scanned, marks,
+                knows, knows is None or language in ("", *knows),
+            )
+        )  # fmt: skip
     note = "Searched by words only, because the embedder did not answer. " + " ".join(failed)
     return vectors, note if failed else ""

@@ -20,27 +20,10 @@ from apps.collections.ingestion.identifiers import LEXEME_PREFIX
 from apps.collections.lexical import SPARSE_DIMS, term_id
 from apps.collections.models import DocumentStatus
 from apps.collections.search.filters import SearchFilter
-from apps.collections.search.types import DEPTH, RRF_K
+from apps.collections.search.types import DEPTH, RRF_K, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
-
-
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """The question in one space, and the collections that are searched with it.
-
-    Attributes:
-        scanned: collections without an index for this space.
-        indexed: collections with one: (collection id, last chunk it covers).
-        dimensions: of the space.
-    """
-
-    space_id: int
-    dimensions: int
-    vector: str
-    scanned: list[int]
-    indexed: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +81,8 @@ def search_sql(
         scope: ids of the collections.
         terms: ids of the question's terms, empty to leave BM25 out.
         postings: of collections whose terms have an index, with their candidates.
-        lexemes: identifiers of the question, empty to leave the exact leg out.
+        lexemes: identifiers and codes of the question, with a ``*`` behind the beginning of longer ones; empty to leave
+            the exact leg out.
         as_of: search the versions that were live then; None for now.
         limit: how many fused rows.
     """
@@ -112,7 +96,7 @@ def search_sql(
         _exact_leg(sql, lexemes)
     if not sql.legs:
         sql.legs.append(
-            "SELECT 0::bigint AS chunk_id, '' AS leg, 0::bigint AS rank, 0::float8 AS measure WHERE false"
+            "SELECT 0::bigint AS chunk_id, '' AS leg, 0::bigint AS rank, 0::float8 AS measure, 0.0 AS vote WHERE false"
         )
     return sql
 
@@ -124,7 +108,7 @@ def statement_of(sql: Sql) -> str:
         WITH {", ".join(sql.ctes)},
         fused AS (
             SELECT chunk_id,
-                   sum(1.0 / ({RRF_K} + rank))::float8 AS score,
+                   sum(vote / ({RRF_K} + rank))::float8 AS score,
                    min(rank) FILTER (WHERE leg = 'vector') AS vector_rank,
                    min(rank) FILTER (WHERE leg = 'lexical') AS lexical_rank,
                    min(rank) FILTER (WHERE leg = 'exact') AS exact_rank,
@@ -276,7 +260,8 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
     parts: list[str] = []
     if vector.scanned:
         parts.append(
-            f"""(SELECT e.chunk_id, e.vector <=> %({name})s::halfvec AS measure FROM collections_embedding e
+            f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
+                 FROM collections_embedding e
                  WHERE e.tenant_id = %(tenant)s AND e.collection_id = ANY (%(in{number})s)
                    AND e.space_id = %(space{number})s AND {allowed}
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
@@ -289,21 +274,37 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
             f"AND e.space_id = {int(vector.space_id)}"
         )
         parts.append(
-            f"""(SELECT e.chunk_id, e.vector::{typed} <=> %({name})s::{typed} AS measure FROM collections_embedding e
+            f"""(SELECT e.chunk_id, e.document_id, e.vector::{typed} <=> %({name})s::{typed} AS measure
+                 FROM collections_embedding e
                  WHERE {own} AND e.chunk_id <= {int(last)} AND {allowed}
                  ORDER BY e.vector::{typed} <=> %({name})s::{typed} LIMIT {DEPTH})"""
         )
         parts.append(
-            f"""(SELECT e.chunk_id, e.vector <=> %({name})s::halfvec AS measure FROM collections_embedding e
+            f"""(SELECT e.chunk_id, e.document_id, e.vector <=> %({name})s::halfvec AS measure
+                 FROM collections_embedding e
                  WHERE {own} AND e.chunk_id > {int(last)} AND {allowed}
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
         )
     if parts:
         sql.legs.append(
-            f"""(SELECT chunk_id, 'vector' AS leg, row_number() OVER (ORDER BY measure, chunk_id) AS rank, measure
+            f"""(SELECT chunk_id, 'vector' AS leg, row_number() OVER (ORDER BY measure, chunk_id) AS rank, measure,
+                        {_vote(sql, number, vector)} AS vote
                  FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found ORDER BY measure, chunk_id LIMIT {DEPTH})
                  nearest)"""
         )
+
+
+def _vote(sql: Sql, number: int, vector: QueryVector) -> str:
+    """Return how much a model's nearest chunks count: little where it knows the language of question or chunk not."""
+    if vector.knows is None:
+        return "1.0"
+    if not vector.is_understood:
+        return str(WEAK_VOTE)
+    sql.parameters[f"knows{number}"] = ["", *vector.knows]
+    return (
+        "CASE WHEN (SELECT d.language FROM collections_document d WHERE d.id = nearest.document_id "
+        f"AND d.tenant_id = %(tenant)s) = ANY (%(knows{number})s) THEN 1.0 ELSE {WEAK_VOTE} END"
+    )
 
 
 def _idf(sql: Sql, terms: Sequence[int]) -> None:
@@ -347,7 +348,7 @@ def _lexical_leg(sql: Sql, terms: Sequence[int], postings: Sequence[Postings]) -
         parts += _postings_parts(sql, number, one, score)
     sql.legs.append(
         f"""(SELECT chunk_id, 'lexical' AS leg, row_number() OVER (ORDER BY negative, chunk_id) AS rank,
-                    -negative AS measure
+                    -negative AS measure, 1.0 AS vote
              FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found WHERE negative < 0
                    ORDER BY negative, chunk_id LIMIT {DEPTH}) best)"""
     )
@@ -375,7 +376,9 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
     """Look identifiers up, but for those that stand in so many chunks that they identify nothing (FY2022)."""
     sql.parameters["lexemes"] = list(lexemes)
     # BM25 counts each identifier as a term of its own, so its frequency is known before the index is asked.
-    sql.parameters["lexeme_terms"] = [term_id("=" + x.removeprefix(LEXEME_PREFIX)) for x in lexemes]
+    sql.parameters["lexeme_terms"] = [
+        term_id("=" + x.removeprefix(LEXEME_PREFIX).removesuffix(".*")) for x in lexemes
+    ]
     sql.ctes.append(
         f"""identifiers AS MATERIALIZED (
             SELECT array_agg(a.lexeme) AS rare
@@ -386,7 +389,7 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
     )
     sql.legs.append(
         f"""(SELECT chunk_id, 'exact' AS leg, row_number() OVER (ORDER BY score DESC, chunk_id) AS rank,
-                    score AS measure
+                    score AS measure, 1.0 AS vote
              FROM (SELECT h.chunk_id, h.score
                    FROM collections_identifier_hits((SELECT rare FROM identifiers), %(scope)s::bigint[]) h
                    WHERE {sql.allows("h.document_id", "h.chunk_id")}

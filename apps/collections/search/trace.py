@@ -7,12 +7,19 @@ from typing import Any
 
 from django.db import connection
 
-from apps.collections.lexical import tokenise
+from apps.collections.lexical import query_terms
 from apps.collections.models import Collection
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.indexed import Indexes
-from apps.collections.search.statement import QueryVector, condition_sql, live, permitted
-from apps.collections.search.types import Candidate, Hidden, SearchHit, SearchResult, Trace
+from apps.collections.search.statement import condition_sql, live, permitted
+from apps.collections.search.types import (
+    Candidate,
+    Hidden,
+    QueryVector,
+    SearchHit,
+    SearchResult,
+    Trace,
+)
 from tenancy.actors import Actor
 
 
@@ -42,11 +49,11 @@ def trace_of(
         "lexical": "postings" if indexes.postings else "scan",
         "exact": "gin",
     }
-    languages = list(dict.fromkeys(collection.language for collection in scope))
+    forms = dict.fromkeys(form for collection in scope for form in collection.lexical_forms)
     return Trace(
         query=asked,
         searched=result.query,
-        terms=list(dict.fromkeys(t for one in languages for t in tokenise(result.query, one))),
+        terms=query_terms(result.query, forms),
         identifiers=result.identifiers,
         legs={
             leg: {

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 RRF_K = 10
+# How much a model counts in a language that it has not learnt, beside 1 for a leg that knows what it says: it orders what
+# no other leg tells apart, and finds what none other finds.
+WEAK_VOTE = 0.05
 DEPTH = 50  # candidates each leg hands to the fusion
 MAX_K = 100
 MAX_QUERY_CHARS = 4000
 MAX_EXPAND = 5
+Found = Literal["exact", "parent", "near", "none"]
 LEGS = ("vector", "lexical", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The question in one space, and the collections that are searched with it.
+
+    Attributes:
+        scanned: collections without an index for this space.
+        indexed: collections with one: (collection id, last chunk it covers).
+        dimensions: of the space.
+        knows: languages that the model has learnt, by their English names; None for all.
+        is_understood: False for a question in a language that it has not learnt.
+    """
+
+    space_id: int
+    dimensions: int
+    vector: str
+    scanned: list[int]
+    indexed: list[tuple[int, int]] = field(default_factory=list)
+    knows: tuple[str, ...] | None = None
+    is_understood: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +52,7 @@ class SearchHit:
         distance: cosine distance of the vectors, 0 to 2.
         bm25: BM25 score.
         rerank_score: what the reranker gave, None without one.
+        match: how it answers the codes of the question: ``exact``, ``near``, ``parent``, or "" for by its words.
         before, after: texts of the neighbouring chunks asked for with ``expand``, in reading order, without what they
             share with this one.
     """
@@ -53,6 +79,7 @@ class SearchHit:
     distance: float | None
     bm25: float | None
     rerank_score: float | None = None
+    match: str = ""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
@@ -133,12 +160,32 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeFound:
+    """What became of a code that was asked for.
+
+    Attributes:
+        code: as it is written in the question.
+        canonical: kind and one form, such as ``hts:8481803055``.
+        found: ``exact``: passages hold it. ``near``: it is not there by itself, but longer codes under it are.
+            ``parent``: a shorter code that it stands under is there. ``none``: nothing of it is.
+        others: the longer codes, or the shorter one, as the passages write them.
+    """
+
+    code: str
+    canonical: str
+    found: Found
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search found, best first, and how.
 
     Attributes:
         identifiers: exact codes and names recognised in the question.
         legs: which legs ran.
+        codes: what became of the codes in the question; see ``apps.collections.search.codes``.
+        behind: documents whose codes are still being indexed, asked for with codes alone: some spellings may miss them.
         note: a sentence when a leg or the reranker could not run, else "".
         embed_ms: time waited for the question's vectors; in large collections they are made beside the first statements.
         database_ms: time for the statements.
@@ -158,6 +205,8 @@ class SearchResult:
     trace: Trace | None = None
     extra_ms: dict[str, float] = field(default_factory=dict)
     reranker: str | None = None
+    codes: tuple[CodeFound, ...] = ()
+    behind: int = 0
 
     @property
     def elapsed_ms(self) -> float:

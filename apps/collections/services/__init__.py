@@ -7,6 +7,7 @@ from apps.collections.services.chunk import (
     chunk_edit,
     chunk_restore,
 )
+from apps.collections.services.code_patterns import code_patterns_set
 from apps.collections.services.collection import (
     CHUNK_SIZES,
     MAX_VERSIONS,
@@ -61,7 +62,11 @@ from apps.collections.services.space import (
     swap_undo,
 )
 from apps.collections.services.summary import document_summarise_again
-from apps.collections.services.type_rules import document_describe, type_rules_set
+from apps.collections.services.type_rules import (
+    document_describe,
+    type_rules_add,
+    type_rules_set,
+)
 from apps.collections.services.version import (
     collection_reindex,
     document_move,
@@ -86,6 +91,7 @@ __all__ = [
     "chunk_disable",
     "chunk_edit",
     "chunk_restore",
+    "code_patterns_set",
     "collection_create",
     "collection_delete",
     "collection_reindex",
@@ -130,6 +136,7 @@ __all__ = [
     "swap_switch",
     "swap_undo",
     "texts_embed",
+    "type_rules_add",
     "type_rules_set",
     "versions_prune",
 ]

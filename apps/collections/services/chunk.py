@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.collections import terms
+from apps.collections.code_kinds import code_kinds
 from apps.collections.models import (
     Chunk,
     ChunkRevision,
@@ -16,7 +17,7 @@ from apps.collections.models import (
     DocumentStatus,
     LinkOrigin,
 )
-from apps.collections.pipeline_rows import chunk_indexed_text
+from apps.collections.pipeline_rows import chunk_embedded_text, chunk_indexed_text
 from apps.collections.postings import postings_note_edit
 from apps.collections.services.document import document_lock
 from apps.collections.services.shared import collection_lock
@@ -38,7 +39,6 @@ class _Made:
 
     text: str
     vectors: dict[int, Any]
-    tokens: terms.ChunkTokens
     points: list[str]
 
 
@@ -93,7 +93,9 @@ def _change(
     tenant: Tenant, actor: Actor, chunk: Chunk, wanted: dict[str, Any], note: str, action: str
 ) -> Chunk:
     actor.require("document.write")
-    seen = Chunk.objects.visible_to(actor).select_related("collection__space", "collection__tenant")
+    seen = Chunk.objects.visible_to(actor).select_related(
+        "collection__space", "collection__tenant", "document"
+    )
     fresh: Chunk | None = seen.filter(pk=chunk.pk).first()
     if fresh is None:
         raise Missing("chunk")
@@ -121,7 +123,7 @@ def _change(
         if after["text"] != before["text"]:
             if made is None:
                 raise _changed_meanwhile()
-            _rewrite(collection, row, made)
+            _rewrite(collection, document, row, made)
         row.is_disabled = after["is_disabled"]
         row.save()
         ChunkRevision.objects.create(
@@ -157,16 +159,14 @@ def _make(actor: Actor, chunk: Chunk, text: str) -> _Made:
         metadata=chunk.metadata,
         is_edited=text != _original(chunk),
     )
-    indexed = chunk_indexed_text(draft)
     return _Made(
         text,
-        vectors_make(actor, chunk.collection, indexed),
-        terms.chunk_tokenise(chunk.pk, indexed, chunk.collection.language),
+        vectors_make(actor, chunk.collection, chunk_embedded_text(draft, chunk.document.cover)),
         points_by_rule([draft])[0],
     )
 
 
-def _rewrite(collection: Collection, row: Chunk, made: _Made) -> None:
+def _rewrite(collection: Collection, document: Document, row: Chunk, made: _Made) -> None:
     row.is_edited = made.text != _original(row)
     row.text = made.text
     if not vectors_replace(collection, row, made.vectors):
@@ -174,7 +174,16 @@ def _rewrite(collection: Collection, row: Chunk, made: _Made) -> None:
             "space_changed",
             "The collection has begun or ended a move to another embedding model meanwhile. Save again.",
         )
-    terms.chunk_reindex(collection=collection, document_id=row.document_id, chunk=made.tokens)
+    # Under the lock of the document, as an upgrade of its terms or an indexing of its codes anew would be: what comes last
+    # knows their forms.
+    tokens = terms.chunk_tokenise(
+        row.pk,
+        chunk_indexed_text(row),
+        document.lexical_form,
+        document.cover,
+        code_kinds(row.tenant_id),
+    )
+    terms.chunk_reindex(collection=collection, document_id=row.document_id, chunk=tokens)
     postings_note_edit(collection=collection, chunk_id=row.pk)
     # A model's points are about the old text; until it is asked again, the rules speak, and it is labelled so.
     row.key_points, row.points_by = made.points, LinkOrigin.RULE

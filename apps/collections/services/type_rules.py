@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
 
 from apps.collections.ingestion.document_types import document_type_rules_parse
 from apps.collections.models import TYPE_BY_HAND, Document, DocumentTypeRules
+from apps.collections.pipeline_types import KIND
 from apps.collections.services.document import document_lock
 from basics.errors import Invalid
 from jobs.notify import notify
+from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -19,7 +22,7 @@ MAX_TYPE_CHARS = 60
 
 
 def type_rules_set(*, tenant: Tenant, actor: Actor, rules: Any) -> DocumentTypeRules | None:
-    """Replace the tenant's rules; they count for documents that are read from now on.
+    """Replace the tenant's rules; the documents that are there get their types in the background.
 
     Args:
         rules: as ``document_type_rules_parse`` reads them; None removes them.
@@ -45,7 +48,25 @@ def type_rules_set(*, tenant: Tenant, actor: Actor, rules: Any) -> DocumentTypeR
             object=row,
             data={"rules": rules},
         )
+        if rules is not None:
+            job_enqueue(tenant=tenant, actor=actor, kind=KIND, payload={}, dedupe_key="types")
     return row
+
+
+def type_rules_add(*, tenant: Tenant, actor: Actor, rules: Mapping[str, Any]) -> None:
+    """Add the rules of types that the tenant has none for; what it has decided already stays.
+
+    Raises:
+        RulesInvalid: there would be too many.
+    """
+    row = DocumentTypeRules.objects.filter(tenant=tenant).first()
+    if row is None:
+        type_rules_set(tenant=tenant, actor=actor, rules=dict(rules))
+        return
+    known = {rule["type"] for rule in row.rules["rules"]}
+    if more := [rule for rule in rules["rules"] if rule["type"] not in known]:
+        both = {**row.rules, "rules": [*row.rules["rules"], *more]}
+        type_rules_set(tenant=tenant, actor=actor, rules=both)
 
 
 def document_describe(

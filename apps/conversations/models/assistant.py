@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from apps.collections.models import Collection
 from apps.tools.models import Toolkit
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import SET_NULL, OrderedJSONField, TenantForeignKey
 from tenancy.models import TenantModel
 
 
@@ -79,7 +79,10 @@ class AssistantVersion(TenantModel):
     )
     output = models.CharField(max_length=10, choices=Output.choices, default=Output.TEXT)
     output_name = models.CharField(max_length=64, blank=True, help_text="Of the schema.")
-    output_schema = models.JSONField(null=True, help_text="JSON Schema of type object.")
+    output_schema = OrderedJSONField(
+        null=True,
+        help_text="JSON Schema of type object; models answer in the order of its properties.",
+    )
     options = models.JSONField(
         default=dict, help_text="Settings of the mode; see apps.conversations.assistants."
     )

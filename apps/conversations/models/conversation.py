@@ -13,7 +13,7 @@ from django.db.models.functions import Left, Now
 from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models.assistant import Assistant, AssistantVersion
 from runs.models import Run
-from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
+from tenancy.fields import RESTRICT, SET_NULL, OrderedJSONField, TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Message(TenantModel):
     turn = TenantForeignKey(Turn, related_name="messages")
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
-    data = models.JSONField(
+    data = OrderedJSONField(
         null=True,
         help_text="The answer as the assistant's output format has it; empty: text alone.",
     )

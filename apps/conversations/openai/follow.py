@@ -24,7 +24,7 @@ from apps.conversations.openai.wire import (
 from apps.conversations.shown import run_withheld
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
-from runs.selectors import payload_list
+from runs.selectors import payload_list, quotes_named
 from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
 from runs.usage import usage_recorded
@@ -193,9 +193,8 @@ def outcome_read(followed: Followed) -> Outcome:
             spoken = [max(t.steps, default=-1) for t in (told, whole)]
             usage = asdict(usage_recorded(run.pk, steps=range(spoken[0] + 1, spoken[1] + 1)))
         is_formed = _schema(run) is not None
-        turns = (
-            RunStep.objects.filter(run=run).order_by("-index").values_list("turn__stop", flat=True)
-        )
+        turns = RunStep.objects.filter(run=run).order_by("-index")
+        stop, tier = turns.values_list("turn__stop", "turn__service_tier").first() or ("", "")
         found = run_withheld(followed.actor, run)
         whole, told = (transcript_withheld(said, found) for said in (whole, told))
         answer = answer_of(
@@ -203,12 +202,13 @@ def outcome_read(followed: Followed) -> Outcome:
             model=followed.model,
             text=whole.last_text if is_formed else whole.text,
             told="" if is_formed else told.text,
-            passages=passages_of(found.value(payload_list(run))),
+            passages=passages_of(found.value(payload_list(run)), quotes_named(run)),
             pending=[(pk, name, found.value(arguments or {})) for pk, name, arguments in calls],
             approvals=[row.name for row in approvals],
             notice=_notice(followed, approvals),
             usage=usage,
-            stop=turns.first() or "end",
+            stop=stop or "end",
+            service_tier=tier or "",
         )
     if run.status != RunStatus.FAILED or answer.calls:
         return Outcome(answer)

@@ -223,6 +223,7 @@ def _repeated(values: Mapping[str, Any]) -> dict[str, Any]:
         "metadata": values["metadata"] or {},
         "parallel_tool_calls": values["parallel_tool_calls"] is not False,
         "previous_response_id": values["previous_response_id"],
+        "service_tier": values["service_tier"] or "auto",
         "store": values["store"] is not False,
         "temperature": values["temperature"],
         "text": values["text"] or {"format": {"type": "text"}},

@@ -177,6 +177,7 @@ class ResponseWriter:
         return self._json(
             status, output, usage_json(answer.usage), answer.extension(),
             error=error, incomplete_details={"reason": reason} if reason else None,
+            **answer.served(),
         )  # fmt: skip
 
     def _item_end(self, index: int, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -18,11 +18,15 @@ from basics.errors import Conflict, Denied, DomainError, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import CallPath, DecisionStatus, PendingDecision, Run, RunStatus
+from runs.providers import catalog_for, service_problem
 from runs.services import call_decide, run_create, run_stop
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
+from toolloop.media_types import NAMES
+from toolloop.messages import Message, Turn
+from toolloop.providers.registry import takes_media
 
 RUN_KIND = "completion"
 JOB_KIND = "conversations.completion_run"
@@ -82,6 +86,9 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         _own_alone(request, version)
     if version is None or request.options.get("stop"):
         model = _model_answering(tenant, model, has_stop=bool(request.options.get("stop")))
+    _files_taken(tenant, model, request.asked.history)
+    if problem := service_problem(tenant, model, request.options):
+        raise Invalid("unsupported_parameter", problem, data={"fields": {"service_tier": [problem]}})  # fmt: skip
     facts = {
         "actor": actor_facts(actor),
         "path": CallPath.REST,
@@ -128,6 +135,27 @@ def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
             data={"fields": {"stop": ["The model has none."]}},
         )  # fmt: skip
     return found.id
+
+
+def _files_taken(tenant: Tenant, model: str, history: Sequence[Message]) -> None:
+    """Refuse files that the model cannot be given, naming those that can be, before anything is begun. Raises Invalid."""
+    parts = [part for message in history if not isinstance(message, Turn) for part in message.parts]
+    if not parts:
+        return
+    info = catalog_for(tenant).get_model_info(model)
+    for part in parts:
+        if takes_media(info.provider, part.media_type, info.profile):
+            continue
+        able = [
+            m.id
+            for m in selectors.model_list(tenant)
+            if takes_media(m.provider, part.media_type, m.profile)
+        ]
+        instead = f"Name one that does: {', '.join(able[:5])}." if able else "No model here does."
+        raise Invalid(
+            "unsupported_content", f"The model “{info.id}” takes no {NAMES[part.kind]} of the type {part.media_type}. {instead}",
+            data={"fields": {"messages": [f"No {NAMES[part.kind]} for this model."]}},
+        )  # fmt: skip
 
 
 def _facts(request: CompletionRequest) -> dict[str, Any]:

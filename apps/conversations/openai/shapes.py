@@ -15,6 +15,7 @@ from basics.errors import Invalid
 from toolloop.errors import ConfigurationError
 from toolloop.mcp.schemas import SchemaRefused, schema_answer, schema_safe
 from toolloop.output import output_of
+from toolloop.service import tier_used
 from toolloop.tools.meta_tools import META_TOOLS
 
 MAX_MESSAGES, MAX_TOOLS, MAX_STOPS, MAX_CHARS = 2_000, 128, 4, 8_000_000
@@ -51,6 +52,11 @@ class ExtensionShape(serializers.Serializer[Any]):
 
 class SettingsShape(serializers.Serializer[Any]):
     """Settings of the model that both APIs have."""
+
+    service_tier = serializers.ChoiceField(
+        choices=["auto", "default", "flex", "priority", "fast"], default=None, allow_null=True,
+        help_text="The provider's tier: flex costs about half and is slow, priority (also called fast) is quick and costs more. The answer says which was used. Refused where the model does not have it.",
+    )  # fmt: skip
 
     temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
     top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
@@ -162,6 +168,7 @@ def options_read(values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "temperature": values["temperature"],
         "top_p": values["top_p"],
         "parallel_tool_calls": False if values["parallel_tool_calls"] is False else None,
+        "service_tier": tier_used(values["service_tier"] or ""),
         **more,
     }
     return {name: value for name, value in given.items() if value not in (None, "", [])}

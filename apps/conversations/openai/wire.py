@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.conversations.citations import Cited, Passage, answer_cite
-from apps.conversations.openai.files import file_read, image_read
+from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
 from budgets.ledger import EXCEEDED
 from runs.models import Run
 from toolloop.errors import ContextTooLong, QuotaExhausted, RateLimited
 from toolloop.media import Media
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.service import STANDARD
 
 _CALL_ID = re.compile(r"call_g(\d{1,18})_(\d{1,18})")
 
@@ -125,6 +126,8 @@ def _user(content: Any, where: str) -> UserMessage:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind == "image_url" and isinstance(part.get("image_url"), dict):
             media.append(image_read(str(part["image_url"].get("url") or ""), place))
+        elif kind == "input_audio" and isinstance(part.get("input_audio"), dict):
+            media.append(audio_read(part["input_audio"], place))
         elif kind == "file" and isinstance(part.get("file"), dict):
             read = file_read(part["file"], place)
             if isinstance(read, str):
@@ -134,7 +137,7 @@ def _user(content: Any, where: str) -> UserMessage:
         elif kind == "text" and isinstance(part.get("text"), str):
             texts.append(part["text"])
         else:
-            raise _invalid(place, "Send parts of the types text, image_url and file.")
+            raise _invalid(place, "Send parts of the types text, image_url, input_audio and file.")
     return UserMessage("\n".join(texts), parts=tuple(media))
 
 
@@ -204,6 +207,7 @@ class Answer:
         removed_citations: markers that named no retrieved passage.
         waiting: names of calls that wait for somebody's approval here.
         notice: says so to the person who reads the answer, "" while nothing waits.
+        service_tier: in which the last turn was served, in OpenAI's words; "" where nobody has said.
     """
 
     run_id: int
@@ -218,6 +222,7 @@ class Answer:
     waiting: list[str]
     status: str
     notice: str = ""
+    service_tier: str = ""
 
     @property
     def shown(self) -> str:
@@ -257,8 +262,13 @@ class Answer:
                 }
             ],
             "usage": self.usage,
+            **self.served(),
             "groundwork": self.extension(),
         }
+
+    def served(self) -> dict[str, Any]:
+        """Return OpenAI's field about the tier, if there is something to say."""
+        return {"service_tier": self.service_tier} if self.service_tier else {}
 
 
 def chunk(
@@ -288,9 +298,10 @@ def chunks_last(answer: Answer, *, with_usage: bool) -> Iterator[dict[str, Any]]
     none: dict[str, Any] = {"usage": None} if with_usage else {}
     for index, call in enumerate(answer.calls):
         yield chunk(*head, {"tool_calls": [{"index": index, **call}]}, **none)
-    yield chunk(*head, {}, answer.finish_reason, groundwork=answer.extension(), **none)
+    last: dict[str, Any] = {"groundwork": answer.extension(), **answer.served(), **none}
+    yield chunk(*head, {}, answer.finish_reason, **last)
     if with_usage:
-        yield {**chunk(*head, {}), "choices": [], "usage": answer.usage}
+        yield {**chunk(*head, {}), "choices": [], "usage": answer.usage, **answer.served()}
 
 
 def usage_json(usage: Mapping[str, Any]) -> dict[str, Any]:
@@ -352,6 +363,7 @@ def answer_of(
     notice: str,
     usage: Mapping[str, Any],
     stop: str,
+    service_tier: str = "",
 ) -> Answer:
     """Put together what a run has to say.
 
@@ -364,6 +376,7 @@ def answer_of(
         notice: says so in words.
         usage: what this part of it used, in our words.
         stop: why its last turn ended, in the loop's words.
+        service_tier: in which that turn was served, in the loop's words.
     """
     cited, growing = answer_cite(text, passages), Growing()
     growing.more(told, passages)
@@ -381,4 +394,5 @@ def answer_of(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
         finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
         removed_citations=cited.removed, waiting=list(approvals), status=run.status, notice=notice,
+        service_tier="default" if service_tier == STANDARD else service_tier,
     )  # fmt: skip

@@ -27,11 +27,13 @@ from apps.conversations.models import (
 from apps.conversations.services.checks import collections_checked, model_checked
 from apps.tools.models import Toolkit
 from basics.errors import Invalid
+from runs.providers import service_problem
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.errors import ConfigurationError
 from toolloop.mcp.schemas import SchemaRefused, depth_check, schema_check
 from toolloop.output import output_of
+from toolloop.service import NAMES
 
 MAX_SCHEMA, MAX_SCHEMA_DEPTH, MAX_OPTIONS = 32_000, 24, 16_000
 MAX_PROMPT = 20_000
@@ -73,6 +75,9 @@ class CheckedSpec:
             "options": options,
             "starters": starters_read(spec.starters),
         }
+        model = self.values["model"]
+        if model and (problem := service_problem(tenant, model, options)):
+            raise refused(next(name for name in NAMES if name in options), problem)
 
     def write(self, assistant: Assistant, number: int, note: str) -> AssistantVersion:
         """Make the rows; the caller holds the assistant's lock."""

@@ -17,25 +17,29 @@ from apps.collections.services import (
 )
 from apps.conversations.attachments import (
     ATTACHED,
+    SEEN_BYTES,
     attachment_get,
-    is_image,
-    is_scan,
+    kind_of,
     problem_of,
     sight_check,
 )
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion, Turn
 from apps.conversations.services.checks import conversation_locked
 from basics.errors import Conflict, Invalid
-from runs.providers import catalog_for, model_label
+from runs.providers import catalog_for, models_available
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.selectors import limited_collections
 from tenancy.services import audit_record
 from toolloop.media import media_type_of
+from toolloop.media_types import AUDIO
 
 MAX_UNSENT = 20
 MAX_IMAGE_BYTES = 5_000_000
 """Bytes of one image: the least that a provider takes."""
+MAX_AUDIO_BYTES = SEEN_BYTES
+"""Bytes of one recording: what goes along with a question at most. An hour of speech as MP3 with 22 kbit/s."""
+_HEARD = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac")
 
 
 def attachment_add(
@@ -43,8 +47,8 @@ def attachment_add(
 ) -> Attachment:
     """Attach a file to a conversation, for its next question; its reading begins at once.
 
-    Any bytes are taken, up to the limit of uploads; a file that cannot be read says why. An image is not read: a model
-    that sees images is shown it.
+    Any bytes are taken, up to the limit of uploads; a file that cannot be read says why. Images and sound are not read: a
+    model that takes them is given them as they are.
 
     Args:
         name: as its owner calls it; folders in it are dropped.
@@ -52,7 +56,7 @@ def attachment_add(
 
     Raises:
         Denied: without the right to talk or to read documents.
-        Invalid: ``too_large`` (413), ``name_invalid``, ``image_too_large``.
+        Invalid: ``too_large`` (413), ``name_invalid``, ``image_too_large``, ``audio_too_large``, ``audio_format``.
         Conflict: ``attachments_full``.
         Missing: the conversation is not the actor's.
     """
@@ -60,7 +64,7 @@ def attachment_add(
     name = document_name(name)
     received = file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
-        image = _image_type(received)
+        as_is = _as_is_type(received, name)
         with transaction.atomic():
             row = conversation_locked(actor, conversation.pk)
             count = Attachment.objects.filter(conversation=row, turn=None).count()
@@ -68,12 +72,12 @@ def attachment_add(
                 raise Conflict("attachments_full", f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.")  # fmt: skip
             put = private_document_put(
                 tenant=tenant, actor=actor, collection=_collection(actor, row), collection_name=ATTACHED,
-                name=name, received=received, is_read=not image,
+                name=name, received=received, is_read=not as_is,
             )  # fmt: skip
             document = put.document
             attachment: Attachment = Attachment.objects.create(
                 tenant=tenant, conversation=row, name=name, size=received.size, document=document,
-                media_type=image or document.media_type,
+                media_type=as_is or _read_type(document.media_type),
             )  # fmt: skip
             audit_record(tenant=tenant, actor=actor, action="attachment.add", object=attachment, data={"conversation": row.pk, "size": received.size})  # fmt: skip
     finally:
@@ -150,9 +154,9 @@ def attachments_checked(
 
 def attachments_seen(tenant: Tenant, rows: Sequence[Attachment], model: str) -> None:
     """Refuse a question whose model cannot look at what comes with it. Raises Invalid; see ``sight_check``."""
-    if any(is_image(row) or is_scan(row) for row in rows):
-        profile = catalog_for(tenant).get_model_info(model).profile
-        sight_check(rows, profile, model_label(model))
+    if any(kind_of(row) != "text" for row in rows):
+        info = catalog_for(tenant).get_model_info(model)
+        sight_check(rows, info, lambda: models_available(tenant))
 
 
 def attachments_send(turn: Turn, rows: Sequence[Attachment]) -> list[Attachment]:
@@ -204,12 +208,24 @@ def _collection(actor: Actor, conversation: Conversation) -> Collection | None:
     return found
 
 
-def _image_type(received: ReceivedFile) -> str:
-    """Return the media type of an image, "" for any other file. Raises Invalid."""
+def _read_type(media_type: str) -> str:
+    """Return the type of a file that is read: ingestion goes by the name too, which makes no picture and no sound of it."""
+    is_claim = media_type.startswith(("image/", "audio/"))
+    return "application/octet-stream" if is_claim else media_type
+
+
+def _as_is_type(received: ReceivedFile, name: str) -> str:
+    """Return the media type of an image or a recording, by its bytes; "" for any other file. Raises Invalid."""
     with received.path.open("rb") as file:
         found = media_type_of(file.read(64))
-    if not found.startswith("image/"):
+    if found.startswith("image/"):
+        if received.size > MAX_IMAGE_BYTES:
+            raise Invalid("image_too_large", f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.", status=413)  # fmt: skip
+        return found
+    if not found.startswith("audio/"):
         return ""
-    if received.size > MAX_IMAGE_BYTES:
-        raise Invalid("image_too_large", f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.", status=413)  # fmt: skip
+    if found not in _HEARD:
+        raise Invalid("audio_format", f"“{name}” is {AUDIO[found].upper()} audio, which no model takes. Save it as MP3, WAV, OGG or FLAC, and attach that.")  # fmt: skip
+    if received.size > MAX_AUDIO_BYTES:
+        raise Invalid("audio_too_large", f"A recording may have {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as MP3, and attach it again.", status=413)  # fmt: skip
     return found

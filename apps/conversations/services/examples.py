@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 
+from apps.collections.ingestion.document_types import trade_compliance_data
+from apps.collections.services import type_rules_add
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Assistant
 from apps.conversations.services.assistants import assistant_create, version_publish
@@ -20,6 +23,7 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
+_TYPES: Mapping[str, Callable[[], dict[str, Any]]] = {"trade_compliance": trade_compliance_data}
 EXAMPLES = ("trade_compliance",)
 
 
@@ -33,10 +37,12 @@ def example_read(name: str) -> dict[str, Any]:
 
 
 def example_install(*, tenant: Tenant, actor: Actor, name: str) -> Assistant:
-    """Add an example's assistant, published, with its toolkit and the grants of its tools.
+    """Add an example's assistant, published, with its toolkit, the grants of its tools and the types of its documents.
+
+    Documents that are there get their types in the background. Rules of types that the workspace has already stay.
 
     Raises:
-        Denied: without the rights ``assistant.write`` and ``tool.manage``.
+        Denied: without the rights ``assistant.write``, ``tool.manage`` and ``collection.write``.
         Missing: no such example.
         Conflict: ``example_installed``, the workspace has it already, perhaps archived.
     """
@@ -47,6 +53,7 @@ def example_install(*, tenant: Tenant, actor: Actor, name: str) -> Assistant:
         advisory_lock(f"example_install:{tenant.pk}")
         if Assistant.objects.visible_to(actor).filter(slug=example["slug"]).exists():
             raise Conflict("example_installed", f"There is an assistant “{example['slug']}” already; perhaps it is archived.")  # fmt: skip
+        type_rules_add(tenant=tenant, actor=actor, rules=_TYPES[example["document_types"]]())
         kit = toolkit_set(tenant=tenant, actor=actor, **example["toolkit"])
         for group in example["grants"]:
             # Whoever has ruled about the group already, by a denial too, has decided.

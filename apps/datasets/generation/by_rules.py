@@ -38,6 +38,13 @@ _ABSTAINS = re.compile(
 )
 _QUOTED = re.compile(r"^> (?P<text>.*?) \[c(?P<id>\d+)\](?: \(page \d+\))?$", re.MULTILINE)
 MOST_QUOTES = 3
+_LEADERS = re.compile(r"\s+\.{2,}\s+")
+_ROW = re.compile(r"\|(.+)\|")
+_ITEM = re.compile(r"\s*\n\s*(?=(?:[-*+•●]|\d{1,2}[.)]|\([a-z0-9]{1,4}\)) )")
+_MARKUP = re.compile(
+    r"!?\[(?P<link>[^\]\[]+)\]\((?:[^()]|\([^()]*\)){0,400}\)|\*\*(?P<strong>[^*]{1,400})\*\*|(?<!\w)[*_](?P<weak>[^*_\n]{1,400})[*_](?!\w)"
+)
+_QUOTE_MARK = re.compile(r"(?m)(?:^|(?<=\s))> ")
 
 
 def filter_reason(question: str, passages: Sequence[Passage], kind: str, gold: int) -> str:
@@ -107,7 +114,7 @@ def synthesis_make(
     if not used:
         return NOT_FOUND, []
     answer = " ".join(re.sub(r"\\(?=[^\w\s]|_)", "", text) for text, _ in used)
-    return answer, list(dict.fromkeys(pk for _, pk in used))
+    return plain(answer), list(dict.fromkeys(pk for _, pk in used))
 
 
 def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, list[int]]:
@@ -118,19 +125,40 @@ def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, l
     return " ".join(said), [s.chunk_id for s in reached if s.chunk_id is not None]
 
 
-def gold_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, list[int]]:
+def gold_make(
+    gold: Sequence[Source], sources: Sequence[Source], question: str
+) -> tuple[str, list[int]]:
     """Return the sentences that the question was made from, and their chunks; "" unless all of them were found."""
     if not {source.chunk_id for source in gold} <= {source.chunk_id for source in sources}:
         return "", []
-    return repair_make("", gold, "answer")
+    return repair_make(question, gold, "answer")
 
 
-def repair_make(answer: str, gold: Sequence[Source], expected: str) -> tuple[str, list[int]]:
-    """Return the answer with the sentences that the question was made from, and their chunks."""
+def repair_make(question: str, gold: Sequence[Source], expected: str) -> tuple[str, list[int]]:
+    """Return the sentences that the question was made from as its answer, and their chunks."""
     if expected in ("abstain", "refuse"):
         return (NOT_FOUND if expected == "abstain" else REFUSED), []
-    texts = dict.fromkeys(" ".join(s.quote.split()) for s in gold)
+    texts = dict.fromkeys(plain(s.quote, question) for s in gold)
     return " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
+
+
+def plain(text: str, question: str = "") -> str:
+    """Return what a passage says as a person would say it: no marks of its markup, a line for each item of a list.
+
+    Of a row of a table, or of a line with dots between its parts, the cells that the question has not named.
+    """
+    row = _ROW.fullmatch(text.strip())
+    parts = row[1].split("|") if row else _LEADERS.split(text.strip())
+    if len(parts) > 1:
+        cells = [_unmarked(cell).strip("`") for cell in parts]
+        return "; ".join(cell for cell in cells if cell and cell not in question)
+    parts = _ITEM.split(text.strip())
+    return "\n".join(" ".join(_unmarked(part).split()) for part in parts if part.strip())
+
+
+def _unmarked(text: str) -> str:
+    bare = _MARKUP.sub(lambda m: m["link"] or m["strong"] or m["weak"] or "", text)
+    return _QUOTE_MARK.sub(" ", bare).strip()
 
 
 def judge_make(
@@ -146,6 +174,8 @@ def judge_make(
     wanted = {t for s in gold for t in content_terms(s.quote)}
     found = {s.chunk_id for s in sources}
     reached = [s for s in gold if s.chunk_id in found]
+    # What the question has not said is what it asks for: an answer without that is another question's, however true.
+    told = min(_share(said, known), _share(wanted - asked, said) if wanted - asked else 1.0)
     figures = identifiers(answer) | set(re.findall(r"\d+(?:[.,]\d+)*", answer))
     first = sources[0].quote[:200] if sources else ""
     sentences = split(answer) or [answer]
@@ -153,7 +183,7 @@ def judge_make(
     calls = [s for s in steps if s.action]
     return {
         "completeness": (_level(_share(wanted, said)), _words(wanted & said)),
-        "accuracy": (_level(_share(said, known)), first),
+        "accuracy": (_level(told if gold else _share(said, known)), first),
         "relevance": (_level(0.3 + _share(asked, said | known & wanted)), _words(asked & said)),
         "clarity": (5 if len(longest) <= 300 else 4 if len(longest) <= 600 else 2, longest[:200]),
         "specificity": (5 if figures else 4 if len(said) >= 8 else 2, _words(figures or said)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -26,6 +27,7 @@ from apps.datasets.models import (
 )
 from toolloop.messages import Turn, Usage, message_from_json
 from toolloop.providers.profiles import Profile
+from toolloop.service import tier_charged
 
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
@@ -41,20 +43,24 @@ WHERE id = ANY (ARRAY(
     SELECT id FROM datasets_generationitem i
     WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s)
       AND (i.not_before IS NULL OR i.not_before <= now()) AND (i.driver = '' OR NOT {_ALIVE})
+      AND i.id <> ALL (%(waiting)s::bigint[])
     ORDER BY i.state = 'question', i.id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id
 """  # noqa: S608 - no value in it
 _UNDER_WAY = f"""
 SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0)
-FROM datasets_generationitem i WHERE i.job_id = %s AND i.driver <> '' AND {_ALIVE}
+FROM datasets_generationitem i
+WHERE i.job_id = %s AND ((i.driver <> '' AND {_ALIVE}) OR i.id = ANY (%s::bigint[]))
 """  # noqa: S608
 _FREE = f"""
 SELECT count(*) FROM (SELECT FROM datasets_generationitem i
-    WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE}) LIMIT %s) f
+    WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE})
+        AND i.id <> ALL (%s::bigint[]) LIMIT %s) f
 """  # noqa: S608
 _LEFT_BEHIND = f"""
 SELECT coalesce(sum(i.spent_usd), 0) FROM datasets_generationitem i
 WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE})
+    AND i.id <> ALL (%s::bigint[])
 """  # noqa: S608
 
 
@@ -79,7 +85,10 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
         return Decimal(str(settings.row_usd))
     if profile is None:
         return Decimal(0)
-    cost = profile.cost_usd(Usage(CALL_TOKENS_IN, output_total=CALL_TOKENS_OUT, requests=1)) or 0.0
+    # A discount is not counted on: the provider says only afterwards in which tier it has served.
+    tier = tier_charged("", settings.service_tier)
+    usage = Usage(CALL_TOKENS_IN, output_total=CALL_TOKENS_OUT, requests=1)
+    cost = profile.cost_usd(usage, tier) or 0.0
     calls = (
         STAGE_CALLS
         + settings.max_steps
@@ -93,11 +102,21 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
     return Decimal(f"{cost * calls:.8f}")
 
 
-def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal, last: int = 0) -> Claim:
+def items_claim(
+    job_id: int,
+    driver: str,
+    most: int,
+    ceiling: Decimal,
+    last: int = 0,
+    waiting: Collection[int] = (),
+) -> Claim:
     """Take up to ``most`` items that nobody works on, later stages first; up to ``last`` where that is all there is.
 
     Each reserves what a row may cost at most; the loop holds it to that. What a dead worker's item had under way may have
     been paid for and is counted as one call, so that the budget errs on the safe side.
+
+    Args:
+        waiting: items whose calls are with a batch; they are under way, and keep what they reserve.
     """
     with transaction.atomic():
         job: GenerationJob = GenerationJob.objects.select_for_update().get(pk=job_id)
@@ -107,9 +126,10 @@ def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal, last: int
             job.state = GenerationState.RUNNING
             GenerationJob.objects.filter(pk=job_id).update(state=job.state, started_at=Now())
         settings = Settings.from_json(job.options)
-        under_way, reserved = _asked(_UNDER_WAY, [job_id])
+        away = list(waiting)
+        under_way, reserved = _asked(_UNDER_WAY, [job_id, away])
         ended = job.kept + job.dropped + job.failed
-        if last > most > 0 and _asked(_FREE, [job_id, list(ITEM_OPEN), last + 1])[0] <= last:
+        if last > most > 0 and _asked(_FREE, [job_id, list(ITEM_OPEN), away, last + 1])[0] <= last:
             most = last
         if job.probe:
             most = min(most, job.probe - ended - under_way)
@@ -117,8 +137,8 @@ def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal, last: int
                 return _paused_after_probe(job)
         reserve = ceiling
         if job.budget_usd is not None and ceiling:
-            waiting = _asked(_LEFT_BEHIND, [job_id, list(ITEM_OPEN)])[0]
-            left = job.budget_usd - job.spent_usd - reserved - waiting
+            left_behind = _asked(_LEFT_BEHIND, [job_id, list(ITEM_OPEN), away])[0]
+            left = job.budget_usd - job.spent_usd - reserved - left_behind
             most = min(most, int(left / ceiling)) if left > 0 else 0
             if not most and not under_way and _has_open(job_id):
                 if left <= _mean_cost(job):
@@ -126,7 +146,7 @@ def items_claim(job_id: int, driver: str, most: int, ceiling: Decimal, last: int
                 most, reserve = 1, left
         items: list[Item] = []
         if most > 0:
-            ids = _taken(job_id, driver, most, reserve, settings)
+            ids = _taken(job_id, driver, most, reserve, settings, away)
             rows = GenerationItem.objects.filter(pk__in=ids).order_by("pk")
             items = [Item.of(row) for row in rows]
             for item in items:
@@ -141,7 +161,11 @@ def _asked(statement: str, values: list[Any]) -> Any:
         return cursor.fetchone()
 
 
-def _taken(job_id: int, driver: str, most: int, reserve: Decimal, settings: Settings) -> list[int]:
+def _taken(
+    job_id: int, driver: str, most: int, reserve: Decimal, settings: Settings, waiting: list[int]
+) -> list[int]:
+    # A batch's calls are recorded when they come, and none of them is lost with a worker.
+    lost = Decimal(0) if settings.is_batched else reserve / (STAGE_CALLS + settings.max_steps)
     with connection.cursor() as cursor:
         cursor.execute(
             _TAKE,
@@ -150,7 +174,8 @@ def _taken(job_id: int, driver: str, most: int, reserve: Decimal, settings: Sett
                 "driver": driver,
                 "most": most,
                 "reserve": reserve,
-                "lost": reserve / (STAGE_CALLS + settings.max_steps),
+                "lost": lost,
+                "waiting": waiting,
                 "open": list(ITEM_OPEN),
             },
         )

@@ -33,7 +33,7 @@ _WRITE = """
 WITH told AS (
     SELECT * FROM jsonb_to_recordset(%(changes)s::jsonb) AS c (
         id bigint, state text, reason text, data jsonb, repairs int, failures int,
-        spent_usd numeric, row_id bigint, wait_s float, is_released boolean)
+        spent_usd numeric, row_id bigint, wait_s float, is_released boolean, is_away boolean)
 ), paid AS (
     INSERT INTO datasets_paidcall (tenant_id, job_id, item_id, stage, attempt, step, turn, results,
         input_tokens, output_tokens, cost_usd, duration_ms)
@@ -41,11 +41,11 @@ WITH told AS (
         item_id bigint, stage text, attempt int, step int, turn jsonb, results jsonb,
         input_tokens bigint, output_tokens bigint, cost_usd numeric, duration_ms int)
 ), used AS (
-    INSERT INTO runs_usagerecord (tenant_id, user_id, step, kind, provider, model, input_tokens,
+    INSERT INTO runs_usagerecord (tenant_id, user_id, step, kind, provider, model, service_tier, input_tokens,
         cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_usd, charged_usd,
         hold_id, duration_ms, attribution)
     SELECT %(tenant)s, %(user)s, u.* FROM jsonb_to_recordset(%(usage)s::jsonb) AS u (
-        step int, kind text, provider text, model text, input_tokens bigint, cached_tokens bigint,
+        step int, kind text, provider text, model text, service_tier text, input_tokens bigint, cached_tokens bigint,
         cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, cost_usd numeric,
         charged_usd numeric, hold_id bigint, duration_ms int, attribution jsonb)
 ), changed AS (
@@ -54,7 +54,7 @@ WITH told AS (
         failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id,
         not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
         driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
-        reserved_usd = CASE WHEN c.is_released THEN 0 ELSE i.reserved_usd END,
+        reserved_usd = CASE WHEN c.is_released AND NOT c.is_away THEN 0 ELSE i.reserved_usd END,
         updated_at = clock_timestamp()
     FROM told c WHERE i.id = c.id
 ), next_round AS (
@@ -86,6 +86,7 @@ class Change:
     Attributes:
         wait_s: seconds before anybody may try it again.
         is_released: this driver gives it back, or it has ended.
+        is_away: it waits for a batch, and keeps what it reserves.
         record: of a kept row.
         run: the answer's journal, to be recorded as a run; its id is put into ``data`` as ``run_id``.
     """
@@ -98,6 +99,7 @@ class Change:
     failures: int = 0
     wait_s: float = 0.0
     is_released: bool = False
+    is_away: bool = False
     record: Record | None = None
     lineage: Mapping[str, Any] = field(default_factory=dict)
     run: AnsweredRun | None = None
@@ -181,7 +183,7 @@ class Committer:
                 "user": self._actor.user_id,
                 "job": self._job.pk,
                 "channel": CHANNEL,
-                "topic": f"{self._tenant.pk}:{topic_of(self._job.pk)} ",
+                "topic": f"{self._tenant.pk}:{self._job.topic} ",
             }
             texts = {name: json.dumps(rows) for name, rows in written.items()}
             cursor.execute(_WRITE, values | texts)
@@ -213,6 +215,7 @@ class Committer:
             "row_id": row_id,
             "wait_s": change.wait_s,
             "is_released": change.is_released,
+            "is_away": change.is_away,
         }
 
     def _keep(self, changes: Mapping[int, Change]) -> dict[int, int]:
@@ -228,8 +231,3 @@ class Committer:
         if any(made):
             Dataset.objects.filter(pk=self._dataset.pk).update(updated_at=Now())
         return {pk: row_id for pk, row_id in zip(changes, made, strict=True) if row_id is not None}
-
-
-def topic_of(job_id: int) -> str:
-    """Return the channel that is told when a job has moved."""
-    return f"generation:{job_id}"

@@ -20,7 +20,7 @@ from apps.datasets.generation.claiming import (
 )
 from apps.datasets.generation.committing import Change, ItemLost, Write
 from apps.datasets.generation.stages import STAGES
-from apps.datasets.generation.work import Failed, Halted, Item, Next, Released, Work
+from apps.datasets.generation.work import Away, Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
 from basics.errors import DomainError
 
@@ -40,7 +40,7 @@ FIRST_WAIT_S = 2.0
 
 
 async def job_drive(work: Work, lost: Callable[[], str]) -> None:
-    """Work on a job until it is done, paused or stopped.
+    """Work on a job until it is done, paused or stopped, or until all that is left waits for batches.
 
     On the way out every item is given back; what is under way is finished first, unless the task is cancelled.
 
@@ -59,7 +59,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             if work.settings.drivers > 1:
                 last = 0  # The others want their share of it.
             claim: Claim = await work.in_db(
-                items_claim, work.job.pk, work.driver, room, ceiling, last
+                items_claim, work.job.pk, work.driver, room, ceiling, last, work.away
             )
             work.halting = work.halting or lost()
             if claim.state not in JOB_ACTIVE:
@@ -70,6 +70,9 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             if not tasks and (work.halting or claim.is_done):
                 is_done = not work.halting
                 break
+            if not tasks and work.away:
+                is_done = False
+                break  # Nothing can go on before a batch has come back.
             if not tasks:
                 await asyncio.sleep(LOOK_S)  # Others have the rest, or it waits for a retry.
                 continue
@@ -124,6 +127,9 @@ async def _brought_on(work: Work, item: Item) -> None:
     except Halted as halted:
         work.halting = halted.reason
         await work.in_db(job_halt, work.job.pk, halted.reason)
+    except Away:
+        item.is_away = True
+        work.away.add(item.pk)
     except (Released, ItemLost):
         pass
     except DatabaseError:
@@ -191,4 +197,5 @@ def _given_back(item: Item) -> Change:
         failures=item.failures,
         wait_s=FIRST_WAIT_S * 2**item.failures if item.retry_reason else 0.0,
         is_released=True,
+        is_away=item.is_away,
     )

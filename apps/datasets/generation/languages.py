@@ -4,26 +4,8 @@ from __future__ import annotations
 
 import re
 
-from toolloop.languages import language_name
+from toolloop.languages import TAGS, language_name
 
-TAGS = {
-    "English": "en",
-    "German": "de",
-    "French": "fr",
-    "Spanish": "es",
-    "Italian": "it",
-    "Portuguese": "pt",
-    "Dutch": "nl",
-    "Japanese": "ja",
-    "Chinese": "zh",
-    "Korean": "ko",
-    "Hebrew": "he",
-    "Greek": "el",
-    "Thai": "th",
-    "Georgian": "ka",
-    "Armenian": "hy",
-}
-"""Languages that can be told from a text, with their BCP 47 tags."""
 _NAMES = {tag: name for name, tag in TAGS.items()}
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
 

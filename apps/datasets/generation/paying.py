@@ -16,6 +16,7 @@ from typing import Any
 from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import (
     NO_MONEY,
+    Away,
     Failed,
     Halted,
     Item,
@@ -24,6 +25,7 @@ from apps.datasets.generation.work import (
     Work,
 )
 from basics.storable import json_storable
+from batches.asking import ANSWERS_LATER, BatchedCall
 from budgets.ledger import EXCEEDED
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
@@ -47,6 +49,8 @@ from toolloop.tools.tool import Verdict
 _OF_THE_JOB = {EXCEEDED, "auth_failed", "quota_exhausted", "model_unavailable", "permission_denied"}
 """Failures that no other item would be spared."""
 MOST_OUTPUT_TOKENS = 4000
+USAGE = "dataset"
+"""What usage records of generation are called."""
 
 
 @dataclass(slots=True)
@@ -70,7 +74,11 @@ class Asked:
 
 @dataclass(slots=True)
 class PaidJournal:
-    """Implements ``toolloop.journal.JudgingJournal`` for one stage of one item."""
+    """Implements ``toolloop.journal.JudgingJournal`` for one stage of one item.
+
+    Attributes:
+        is_recorded: somebody else writes the usage records: those of a batch are written with its answers.
+    """
 
     work: Work
     item: Item
@@ -83,6 +91,7 @@ class PaidJournal:
     used: list[UsageEvent] = field(default_factory=list)
     started: float = 0.0
     verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict)
+    is_recorded: bool = False
 
     async def turn_started(self, step: int) -> None:
         """Refuse to begin a call when the job is to halt: nothing of this step has been paid for."""
@@ -143,32 +152,47 @@ class PaidJournal:
     def usage_take(self) -> tuple[dict[str, Any], ...]:
         """Return the records of what was used since the last commit."""
         columns = tuple(
-            {**usage_columns(event), "kind": usage_kind(event, "dataset"), "step": None}
+            {**usage_columns(event), "kind": usage_kind(event, USAGE), "step": None}
             for event in self.used
-            if not event.is_cached
+            if not event.is_cached and not self.is_recorded
         )
         self.used.clear()
         return columns
 
-    def restore(self, stored: Sequence[tuple[Turn, list[dict[str, Any]]]]) -> list[Message]:
-        """Take over the turns of an earlier attempt; returns them with their results, in order."""
+    def restore(
+        self,
+        stored: Sequence[tuple[Turn, list[dict[str, Any]]]],
+        after: Sequence[dict[str, Any]] = (),
+    ) -> list[Message]:
+        """Take over the turns of an earlier attempt; returns them with their results, in order.
+
+        Args:
+            after: what tools have answered to the last turn, where that is known.
+        """
         history: list[Message] = []
-        for place, (turn, before) in enumerate(stored):
-            results = [r for data in before if isinstance(r := message_from_json(data), ToolResult)]
-            if place:
-                self.results[place - 1] = results
-                by_id = {call.id: call for call in stored[place - 1][0].tool_calls}
-                self.calls += [
-                    AnsweredCall(
-                        place - 1, by_id[r.call_id], r, 0.0, self.toolset.get(r.name), None
-                    )
-                    for r in results
-                    if r.call_id in by_id
-                ]
-            history += [*results, turn]
+        for turn, before in stored:
+            history += [*self._answered(before), turn]
             self.turns.append(turn)
             self.results.append([])
-        return history
+        return [*history, *self._answered(after)]
+
+    def _answered(self, stored: Sequence[dict[str, Any]]) -> list[ToolResult]:
+        """Take over the results of the last turn's calls."""
+        results = [r for data in stored if isinstance(r := message_from_json(data), ToolResult)]
+        if self.turns:
+            place = len(self.turns) - 1
+            self.results[place] = results
+            by_id = {call.id: call for call in self.turns[place].tool_calls}
+            self.calls += [
+                AnsweredCall(place, by_id[r.call_id], r, 0.0, self.toolset.get(r.name), None)
+                for r in results
+                if r.call_id in by_id
+            ]
+        return results
+
+    def results_stored(self) -> list[dict[str, Any]]:
+        """Return the results of the last turn's calls, which are committed with the next turn."""
+        return [result.to_json() for result in self.results[-1]] if self.results else []
 
 
 async def ask(
@@ -193,15 +217,26 @@ async def ask(
         attempt: tells this question from others of the same stage and item; None takes the number of repairs.
 
     Raises:
+        Away: the next call goes with a batch.
         Released: the job halts, or another worker has the item.
         Failed: there is no usable answer for this item.
     """
     tools = toolset or Toolset()
     attempt = item.repairs if attempt is None else attempt
-    journal = PaidJournal(work, item, stage, attempt, tools)
+    journal = PaidJournal(work, item, stage, attempt, tools, is_recorded=work.is_batched)
     question: list[Message] = [UserMessage(prompt)]
     stored = item.paid.get((stage, attempt), [])
-    history = [*before, *question, *journal.restore(stored)]
+    facts = {
+        "run_kind": "dataset",
+        "generation": work.job.pk,
+        "item": item.pk,
+        "api_key_id": work.actor.api_key_id,
+    }
+    batched = _batched(work, item, stage, attempt, model, journal, len(stored), facts)
+    if batched is not None:
+        await batched.begin()
+    after = () if batched is None else batched.told or ()
+    history = [*before, *question, *journal.restore(stored, after)]
     usage = Usage()
     for turn, _ in stored:
         usage += turn.usage
@@ -217,10 +252,12 @@ async def ask(
         max_tool_output_chars=20_000,
     )
     began = time.monotonic()
-    purse = BudgetPurse(work.payer, work.in_db, reserve=work.reserve.ask)
+    purse = None
+    if batched is None:
+        purse = BudgetPurse(work.payer, work.in_db, reserve=work.reserve.ask)
     try:
         finished = await loop_ask(
-            provider=model.provider,
+            provider=batched or model.provider,
             model=model.bare,
             profile=model.profile,
             system=system,
@@ -231,19 +268,15 @@ async def ask(
             context=work.context,
             first_step=len(stored),
             usage=usage,
+            options=work.settings.service,
             output=None if form is None else output_of(form),
             run_blocking=work.blocking,
             on_usage=journal.used.append,
-            usage_metadata={
-                "run_kind": "dataset",
-                "generation": work.job.pk,
-                "item": item.pk,
-                "api_key_id": work.actor.api_key_id,
-            },
-            purse=purse,
+            usage_metadata=facts,
+            purse=purse or batched,
         )
     finally:
-        if purse.is_used:
+        if purse is not None and purse.is_used:
             try:
                 await journal.settle()  # Its usage record is what settles the money held for it.
             finally:
@@ -263,10 +296,36 @@ async def ask(
     )
 
 
+def _batched(
+    work: Work,
+    item: Item,
+    stage: str,
+    attempt: int,
+    model: Model,
+    journal: PaidJournal,
+    step: int,
+    facts: dict[str, Any],
+) -> BatchedCall | None:
+    """Return what asks the model by batch, None where it is asked directly."""
+    if model.engine is None:
+        return None
+    return BatchedCall(
+        engine=model.engine,
+        tenant_id=work.tenant.pk,
+        owner=work.job.topic,
+        key=f"{item.pk}-{stage}-{attempt}",
+        step=step,
+        kind=USAGE,
+        attribution=facts,
+        context=journal.results_stored,
+        in_db=work.in_db,
+    )
+
+
 def _left(item: Item, stored: Sequence[tuple[Turn, Any]], model: Model) -> float | None:
     if not item.reserved_usd or model.profile is None:
         return None
-    past = sum(model.profile.cost_usd(turn.usage) or 0.0 for turn, _ in stored)
+    past = sum(model.profile.cost_usd(turn.usage, turn.service_tier) or 0.0 for turn, _ in stored)
     return max(0.0, float(item.reserved_usd - item.spent_usd) + past)
 
 
@@ -277,6 +336,8 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
         raise Failed("The row cost more than a row may.")
     if finished.status == "completed":
         return
+    if finished.error_code == ANSWERS_LATER:
+        raise Away(finished.error_message)
     if finished.status == "parked":
         raise Halted(
             "A search tool waits for an approval, which generation cannot wait for; allow it."

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import re
 
+from apps.datasets.generation.rule_doubts import (
+    disagrees,
+    is_no_phrase,
+    is_person,
+    is_stray,
+    says_nothing,
+)
+
 _FINITE = """
     apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
     protect connect specify maintain allow permit assess coordinate implement represent prevent reflect amend advise
@@ -43,6 +51,10 @@ _BINDS = {
     "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),  # noqa: SIM905
     "of": "comprised composed made informed".split(),  # noqa: SIM905
 }
+_NO_ANSWER = re.compile(
+    r"(?:the same|accordance|this|these|order|part|addition|the (?:first|last|second|next) time|example|instance|now|long|"
+    r"several|many|some|years|times?|least|which|where|when|how|and|or|all|most|writing|general|advance|full|person|turn|detail|it|them|him|her|you|us|your|our|their|its)\b"
+)
 _PLACED = "listed found located proposed published observed described shown kept held set stored posted given contained enumerated".split()  # noqa: SIM905
 _SENT = ("referred", "addressed", "submitted", "forwarded")
 _TO_DO = re.compile(
@@ -69,11 +81,19 @@ _DEADLINES = ("by", "no later than", "not later than", "before")
 _WHERE = re.compile(
     r"^be (?P<done>\w+)(?: online)? (?:at|on|to|in|via) (?:\S+ ){0,6}?(?:https?:|www\.|\S+@|\S+\.(?:gov|org|com)\b)"
 )
+_NO_ACT = re.compile(
+    r"\w+ing\b|[^|]*\|also:|[^|]*\|(?:(?:always|also|still|only|then|first|never|both) )?(?:be|have|exist|seem|remain|live|[a-z]+ly)\b"
+)
+"""Nobody acts: preventing leaks must always be a priority."""
 _BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
 
 
 def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     """Return a question for a claim, and whether it asks how; None where no template reads well."""
+    if subject.split(" ", 1)[0].lower() in _FINITE:
+        return None  # Ensure that ...: it tells somebody to do something.
+    if is_no_phrase(subject) or disagrees(subject, verb, BASE.keys(), set(PLURAL)):
+        return None
     if verb in ("is", "are", "was", "were"):
         return _of_state(subject, verb, rest)
     if verb in MODALS:
@@ -84,11 +104,11 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return None
     if verb in ("does not", "do not"):
         word, _, after = rest.partition(" ")
-        if word not in _FINITE:
+        if word not in _FINITE or is_stray(after):
             return None
         return f"What {verb[:-4]} {subject} not {word}{_preposition(after)}?", False
     preposition = _preposition(rest)
-    if BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition:
+    if is_stray(rest) or (BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition):
         return None
     base = "set forth" if verb.startswith("set") else BASE.get(verb, verb)
     is_plural = verb in (*PLURAL, "set forth") or re.match(r"[a-z]+s \d", subject)
@@ -118,16 +138,21 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"What {verb} {subject} {quality[0]}?", False
     if rest.startswith("$"):
         return f"How much {verb} {subject}?", False
+    if says_nothing(rest):
+        return None
     says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
-    return (f"What {verb} {subject}?", False) if says_what else None
+    asks = "Who" if is_person(subject, rest) else "What"
+    return (f"{asks} {verb} {subject}?", False) if says_what else None
 
 
 def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | None:
     prep = done["prep"]
     after = done.string[done.end() :]
     is_bound = prep not in _BINDS or done["done"] in _BINDS[prep]
-    if not is_bound or re.match(r"(?:the same|accordance|this|these|order|part|addition)\b", after):
+    if not is_bound or _NO_ANSWER.match(after):
         return None
+    if prep == "as" and not _ARTICLE.match(after):
+        return None  # As something arises: when, and not what it is taken for.
     if prep == "by" and re.match(_AGENT, after):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
@@ -159,15 +184,17 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if means is not None:
         return f"How {verb} {subject} {means['act']}?", True
     word, _, after = rest.removeprefix("also ").partition(" ")
+    word = word.rstrip(",:;")
     if word == "not":
-        act = after.split(" ", 1)[0]
-        return (f"What {verb} {subject} not {act}?", False) if act in _OBJECTS else None
+        act, _, object_ = after.partition(" ")
+        is_asked = act in _OBJECTS and not is_stray(object_)
+        return (f"What {verb} {subject} not {act}?", False) if is_asked else None
     if word in _PERSONS:
         return f"Whom {verb} {subject} {word}?", True
-    if word in _OBJECTS and not after.startswith("and "):
+    if word in _OBJECTS and not is_stray(after):
         return f"What {verb} {subject} {word}{_preposition(after)}?", verb in _OBLIGE
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
-    is_told = verb in _OBLIGE and not is_name
+    is_told = verb in _OBLIGE and not is_name and not _NO_ACT.match(f"{subject}|{rest}")
     return (f"What {verb} {subject} do?", True) if is_told else None
 
 

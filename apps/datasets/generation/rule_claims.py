@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.rule_asking import BASE, MODALS, MONTH, PLURAL, asked
+from apps.datasets.generation.rule_doubts import is_no_aside
 from apps.datasets.generation.rule_rows import rows_of
 from apps.datasets.generation.rule_units import units_of
 from toolloop.sentences import content_terms, identifiers
@@ -45,7 +46,7 @@ _SUBJECT = re.compile(
 _NO_VERB = re.compile(r"(?:is|are|was|were|has|have|had|of|must|shall|should|may|will|would|can)\b")
 """What follows where the verb was none: the means are, the requirements of."""
 _VERB = re.compile(
-    rf"(?:, [^,]{{3,60}},)? (?P<verb>is|are|was|were|{'|'.join(MODALS)}|has|have|does not|do not"
+    rf"(?P<aside>, [^,]{{3,60}},)? (?P<verb>is|are|was|were|{'|'.join(MODALS)}|has|have|does not|do not"
     rf"|{'|'.join([*BASE, *PLURAL])}|sets forth|(?<=\d )set forth) (?=[^|]{{6,1500}}$)"
 )
 _OPENS = re.compile(
@@ -70,6 +71,7 @@ _INVERSE = re.compile(
 _DONE = {"amend": "amended", "revis": "revised", "replac": "replaced", "modify": "modified"}
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _ASIDE = re.compile(r" \((?![a-z0-9]{1,4}\))[^()]{2,160}\)")
+_DAY = re.compile(rf"{MONTH}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")
 _ARTICLES = {"The", "A", "An", "Each", "All", "Any", "Every"}
 _NUMBERED = {"Heading", "Headings", "Subheading", "Subheadings", "Chapter", "Chapters"}
 _ENDS = re.compile(r"(?:[a-z0-9%)’'\"”]|[A-Z]{2})[.][)’'\"”]?$")
@@ -118,6 +120,10 @@ def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Cla
     is_amendment = _AMENDS.match(plain) is not None and plain.endswith((";", "; and", "; or"))
     if _LIST_GOES_ON.search(plain):
         return None
+    if not is_list and re.search(
+        r"\b(?:the|as) (?:following|follows)\b|\b(?:shown|listed|described) below\b", plain
+    ):
+        return None  # What follows stands elsewhere.
     if not (is_list or is_amendment or _ENDS.search(plain)) or POINTS_AWAY.search(sentence):
         return None
     if not is_list and (plain.count(";") > 2 or not plain[0].isupper()):
@@ -129,7 +135,7 @@ def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Cla
     question = " ".join(_SUCH_OF.sub("", question).split())
     if _DANGLES.search(question) or len(question) > LONGEST_QUESTION:
         return None
-    if _is_vague(subject) if subject else not re.search(r"[A-Z0-9]", question[1:]):
+    if is_vague(subject) if subject else not re.search(r"[A-Z0-9]", question[1:]):
         question = f"{question[:-1]}, according to {title_of(passage.document)}?"
     elif _is_bare(subject) and len(content_terms(question)) < 3:
         return None
@@ -146,7 +152,7 @@ def _weight(sentence: str) -> float:
     return len(identifiers(sentence)) + min(len(content_terms(sentence)), 20) / 10
 
 
-def _is_vague(subject: str) -> bool:
+def is_vague(subject: str) -> bool:
     """Tell whether a subject is one of many of its kind: the meeting, reservations."""
     is_named = re.search(r"[A-Z0-9]", subject) is not None
     return not is_named and len(content_terms(subject)) < 4
@@ -215,7 +221,7 @@ def _parts(clause: str) -> tuple[str, str, str] | None:
     """Return subject, verb and what follows; None where there is no plain subject before a verb."""
     for found in _VERB.finditer(clause):
         subject, verb = clause[: found.start()], found["verb"]
-        if not _SUBJECT.fullmatch(subject):
+        if not _SUBJECT.fullmatch(subject) or is_no_aside(found["aside"] or ""):
             return None
         is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(
             r"(?:An?|Each|Any|Every) ", subject
@@ -274,6 +280,8 @@ def _lowered(subject: str, text: str) -> str:
     small = f"{head.lower()}{space}{rest}"
     if head in _ARTICLES:
         return small
+    if _DAY.fullmatch(head) or re.match(r"(?:of|and|for) [A-Z]", rest):
+        return subject  # Sunday service, Bureau of Industry
     if head in _NUMBERED and rest[:1].isdigit():
         return small
     if not re.fullmatch(r"[A-Z][a-z-]+", head) or re.search(rf"[a-z,] {head}\b", text):

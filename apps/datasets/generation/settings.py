@@ -9,6 +9,7 @@ from typing import Any, Self
 from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
+from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
 SCORES = ("completeness", "accuracy", "relevance", "clarity", "specificity", "reasoning")
 MADE_TYPES = (
@@ -26,6 +27,8 @@ MADE_TYPES = (
 """Types that generation makes: all there are."""
 MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS, MAX_TEXT = 10_000, 200, 8, 120
 MAX_VOICES, MAX_VOICE, MAX_TURNS = 20, 200, 10
+NOW, BATCH = "now", "batch"
+DELIVERIES = (NOW, BATCH)
 _TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
 _LISTS = ("collections", "personas", "styles", "script")
 _DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
@@ -54,6 +57,9 @@ class Settings:
         concurrency: requests under way at once in a worker, for each of its models; drivers: workers that work on the job at once.
         seed: chooses the passages.
         row_usd: most that one row may cost; None takes a ceiling from list prices.
+        delivery: "now" asks models directly; "batch" by their providers' batch APIs, at half the price and within a day
+            for each turn of a model.
+        service_tier, cache_ttl, background: of every request, the judge's too; see ``toolloop.service``.
     """
 
     collections: tuple[int, ...]
@@ -78,6 +84,20 @@ class Settings:
     drivers: int = 1
     seed: int = 0
     row_usd: float | None = None
+    service_tier: str = ""
+    cache_ttl: str = ""
+    background: bool = False
+    delivery: str = NOW
+
+    @property
+    def is_batched(self) -> bool:
+        """Tell whether models are asked by batch."""
+        return self.delivery == BATCH
+
+    @property
+    def service(self) -> dict[str, Any]:
+        """Return what requests say about the provider's service, as ``ModelRequest.options`` has it."""
+        return {name: value for name in NAMES if (value := getattr(self, name))}
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), **{name: list(getattr(self, name)) for name in _LISTS}}
@@ -138,6 +158,19 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     for name in ("keep_at", "repair_at"):
         if not _is_number(data.get(name, 0.5), 0, 1):
             wrong[name] = ["Enter a number from 0 to 1."]
+    if data.get("delivery", NOW) not in DELIVERIES:
+        wrong["delivery"] = [f"Enter {NOW} or {BATCH}."]
+    elif data.get("delivery") == BATCH:
+        if data.get("drivers", 1) != 1:
+            wrong["drivers"] = ["One worker sends a job's batches; leave this at 1."]
+        for name in ("service_tier", "background"):
+            if data.get(name):
+                wrong[name] = ["Batches have a price and a pace of their own; leave this out."]
+    for name, choices in (("service_tier", TIERS), ("cache_ttl", CACHE_TTLS)):
+        if data.get(name, "") not in ("", *choices):
+            wrong[name] = [f"Choose one of: {', '.join(choices)}; or leave it out."]
+    if not isinstance(data.get("background", False), bool):
+        wrong["background"] = ["Enter true or false."]
     if data.get("row_usd") is not None and not _is_number(data["row_usd"], 1e-6, 1000):
         wrong["row_usd"] = ["Enter an amount in USD above 0."]
     for name, names, high in (

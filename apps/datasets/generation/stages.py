@@ -179,8 +179,11 @@ async def synthesis(work: Work, item: Item) -> Next:
     found = _sources(item.data["found"])
     draft = item.data["draft"]
     if work.model.by_rules:
-        make = by_rules.code_make if item.type == QuestionType.CODE else by_rules.gold_make
-        text, used = make(_sources(item.data["gold"]), found)
+        gold = _sources(item.data["gold"])
+        if item.type == QuestionType.CODE:
+            text, used = by_rules.code_make(gold, found)
+        else:
+            text, used = by_rules.gold_make(gold, found, turns.asked_in(item.data))
         if not text:
             text, used = by_rules.synthesis_make(draft, found, item.data["question"])
     else:
@@ -221,7 +224,7 @@ async def repair(work: Work, item: Item) -> Next:
     data = item.data
     gold, found = _sources(data["gold"]), _sources(data["found"])
     if work.model.by_rules:
-        text, used = by_rules.repair_make(data["answer"], gold, _expected(item))
+        text, used = by_rules.repair_make(data["question"], gold, _expected(item))
     else:
         faults = "\n".join(
             f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"]

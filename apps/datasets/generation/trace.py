@@ -12,7 +12,7 @@ from toolloop.json_cut import text_cut
 from toolloop.messages import Message as LoopMessage
 from toolloop.messages import ToolResult, Turn, Usage, UserMessage
 
-CostOf = Callable[[Usage], float | None]
+CostOf = Callable[[Usage, str], float | None]
 MOST_OBSERVED = 4000
 """Characters of an observation that a row keeps, JSON cut between its values; the run's journal has all of it."""
 _MARK = re.compile(r"\s?\[c(\d+)\]")
@@ -38,7 +38,7 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
     """Read the history of an answer, from its question to its last turn.
 
     Args:
-        cost_of: returns what a turn's tokens cost in USD, None where that is not known.
+        cost_of: returns what a turn's tokens cost in USD in its service tier, None where that is not known.
     """
     results = {m.call_id: m for m in history if isinstance(m, ToolResult)}
     steps: list[Step] = []
@@ -56,7 +56,7 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
             thought = (
                 message.text if message.tool_calls else message.reasoning
             ) or message.reasoning
-            cost = cost_of(message.usage) if cost_of else None
+            cost = cost_of(message.usage, message.service_tier) if cost_of else None
             asked = tuple(ToolCall(c.id, c.name, c.arguments or {}) for c in message.tool_calls)
             messages.append(Message("assistant", message.text, asked))
             for place, call in enumerate(message.tool_calls):

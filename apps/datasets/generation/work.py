@@ -13,6 +13,7 @@ from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.record import Record
+from batches.engines import Engine
 from budgets.ledger import Asked, Payer, Reserved
 from runs.models import Run
 from runs.purse import reserve_each_and_tell
@@ -34,6 +35,7 @@ class Model:
     Attributes:
         name: with its routing prefix; ``bare`` is what the loop wants.
         by_rules: no language model: the stages use rules.
+        engine: asks it by batch; None asks it directly. ``profile`` then has the prices of batches.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Model:
     provider: Provider
     profile: Profile | None
     by_rules: bool
+    engine: Engine | None = None
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class Item:
         retry_reason: why it is given back to be tried again later.
         is_short: the budget had less left for it than a row may cost.
         owed: a paid call that is committed with what follows from it, or before the next call is made.
+        is_away: its next call is with a batch.
     """
 
     pk: int
@@ -72,6 +76,7 @@ class Item:
     retry_reason: str = ""
     is_short: bool = False
     owed: Write | None = None
+    is_away: bool = False
 
     @classmethod
     def of(cls, row: GenerationItem) -> Item:
@@ -95,6 +100,7 @@ class Work:
         passages: reads passages by their ids, in their order; those that are gone by now, or closed, are missing.
         reserve: holds money for a call.
         advanced: told, in the transaction that keeps what items have come to, that the job got on.
+        away: ids of the items whose next call is with a batch, wanted or sent.
     """
 
     job: GenerationJob
@@ -113,6 +119,7 @@ class Work:
     blocking: Callable[[Callable[[], Any]], Awaitable[Any]]
     advanced: Callable[[], None]
     halting: str = ""
+    away: set[int] = field(default_factory=set)
     crowd: Crowd = field(init=False)
     committer: Committer = field(init=False)
     passages: Gathered[Sequence[int], list[Passage]] = field(init=False)
@@ -132,6 +139,11 @@ class Work:
         )
         self.passages = Gathered(self._passages_read, self.crowd)
         self.reserve = Gathered(self._reserved, self.crowd)
+
+    @property
+    def is_batched(self) -> bool:
+        """Tell whether models are asked by batch."""
+        return self.settings.is_batched
 
     @property
     def payer(self) -> Payer:
@@ -173,6 +185,10 @@ def dropped(reason: str, **data: Any) -> Next:
 
 class Released(Exception):
     """The item goes back as it is: the job pauses, stops, or somebody else has it."""
+
+
+class Away(Released):
+    """The item's next call goes with a batch; it is taken up again when the answer is there."""
 
 
 class Halted(Released):

@@ -76,6 +76,16 @@ class GenerationJob(TenantModel):
     def __str__(self) -> str:
         return f"generation #{self.pk} ({self.state})"
 
+    @property
+    def is_batched(self) -> bool:
+        """Tell whether its models are asked by batch; see ``Settings.delivery``."""
+        return bool(self.options.get("delivery") == "batch")
+
+    @property
+    def topic(self) -> str:
+        """Return the channel that is told when the job has moved; the name of its batches' owner as well."""
+        return f"generation:{self.pk}"
+
 
 class ItemState(models.TextChoices):
     """What is done next with an item; the last three are ends, and a spare waits for the one before it to be dropped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -29,11 +29,13 @@ from apps.datasets.models import (
     QuestionType,
 )
 from basics.errors import Conflict, Denied, Invalid
+from batches.engines import batches_require
+from batches.services import batches_end, batches_resume
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_cancel, job_enqueue
 from runs.actors import actor_facts
-from runs.providers import is_extractive, provider_for
+from runs.providers import is_extractive, provider_for, service_problem
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -77,6 +79,10 @@ def generation_start(
     collections = collections_named(actor=actor, pks=list(settings.collections))
     for name in {model, settings.judge_model or model}:
         _language_model(tenant, name)
+        if problem := service_problem(tenant, name, settings.service):
+            raise _field(next(iter(settings.service)), problem)
+    if settings.is_batched:
+        _batches_checked(tenant, {model, settings.judge_model or model})
     if is_extractive(model):
         _rules_checked(settings)
         if "rounds" not in options:
@@ -218,7 +224,14 @@ def _moved(
             object=row,
             object_name=row.dataset.name,
         )
-        notify(tenant.pk, f"generation:{row.pk}")
+        if row.is_batched:
+            if to == GenerationState.QUEUED:
+                batches_resume(tenant=tenant, actor=actor, owner=row.topic)
+            else:
+                batches_end(
+                    tenant=tenant, actor=actor, owner=row.topic, ends=to == GenerationState.STOPPED
+                )  # fmt: skip
+        notify(tenant.pk, row.topic)
     return row
 
 
@@ -233,7 +246,7 @@ def _drive(tenant: Tenant, actor: Actor, job: GenerationJob, settings: Settings)
             actor=actor,
             kind=DRIVE,
             payload={"job_id": job.pk, "number": number},
-            topic=f"generation:{job.pk}",
+            topic=job.topic,
         )
 
 
@@ -241,6 +254,14 @@ def _language_model(tenant: Tenant, model: str) -> None:
     info = provider_for(tenant, model).info
     if not is_extractive(model) and not info.is_language_model:
         raise _field("model", f"{info.label} cannot write; choose a language model.")
+
+
+def _batches_checked(tenant: Tenant, models: Collection[str]) -> None:
+    """Refuse half price where a model has no batch API, instead of asking it at the full one."""
+    try:
+        batches_require(tenant, models)
+    except Invalid as error:
+        raise _field("delivery", error.message) from error
 
 
 def _rules_checked(settings: Settings) -> None:

@@ -29,6 +29,7 @@ from apps.datasets.models import (
 )
 from apps.datasets.selectors import RowFilter, row_list
 from apps.datasets.splitting import is_kept
+from apps.datasets.withheld import version_require
 from basics.errors import Conflict, Denied, Invalid
 from jobs.models import Job
 from jobs.services import job_cancel, job_enqueue
@@ -63,9 +64,11 @@ def export_start(
         split: only these rows; all with "".
 
     Raises:
+        Denied: ``sources_limited``, the file would hold what the actor may not read.
         Invalid: an unknown split, or a format that is unknown or only read.
     """
     actor.require("dataset.write")
+    version_require(actor=actor, version=version)
     if not format_get(form).is_export:
         raise _wrong("format", "This format is only read. Choose another one.")
     if split not in ("", *Split.values):

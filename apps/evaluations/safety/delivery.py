@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.conversations.answering import Answering
+from apps.conversations.tool_results import SEARCHES
 from apps.datasets.generation.planting import tool_planted
 from apps.evaluations.holding import RECORDED, ToolSet, held
 from apps.evaluations.safety.attacks import (
@@ -32,7 +33,6 @@ from toolloop.modes import AttachedProvider
 from toolloop.providers.extractive import ATTACHED_TOOL
 from toolloop.tools import Tool, ToolOutput, tool
 
-SEARCHES = frozenset({"search_documents", "search_documentation", "search_codebase"})
 FOUND = "found"
 """What brings the text: a search of the assistant's that finds something."""
 _SEARCHED = frozenset({Carrier.PASSAGE, Carrier.TABLE, Carrier.CODE, Carrier.HEADING})

@@ -22,6 +22,7 @@ from apps.evaluations.safety.attacks import (
 from apps.evaluations.scorers.attack import CONTROL, RESISTED, Attacks
 from apps.evaluations.statistics.proportions import wilson
 from apps.evaluations.statistics.values import Estimate
+from apps.evaluations.withheld import trials_readable
 from basics.errors import Missing
 from runs.providers import is_extractive
 from tenancy.actors import Actor
@@ -161,6 +162,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
     )
     models = _models(actor, experiment)
     successes = given.filter(name=RESISTED, value__lt=PASS)
+    successes = trials_readable(successes, actor, at="trial__")
     return SafetyReport(
         arms=[
             ArmSafety(

@@ -29,6 +29,7 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.services.experiments import ArmSpec, experiment_create
+from apps.evaluations.withheld import trials_readable
 from basics.errors import Conflict, Invalid, Missing
 from basics.storable import text_storable
 from tenancy.actors import Actor
@@ -137,7 +138,8 @@ def assignment_take(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
     with transaction.atomic():
         row, user = _entered(actor, queue)
         mine = Assignment.objects.filter(item__queue=row, user_id=user)
-        known: Assignment | None = mine.filter(state=AssignmentState.OPEN).order_by("pk").first()
+        opened = trials_readable(mine.filter(state=AssignmentState.OPEN), actor, at="item__trial__")
+        known: Assignment | None = opened.order_by("pk").first()
         if known is not None:
             return known
         counted = Q(assignments__state=AssignmentState.DONE) | Q(
@@ -149,7 +151,8 @@ def assignment_take(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
             taken=Count("assignments", filter=counted)
         )
         item = (
-            open_items.filter(Q(taken__lt=row.reviews) | ~Q(gold={}))
+            trials_readable(open_items, actor, at="trial__")
+            .filter(Q(taken__lt=row.reviews) | ~Q(gold={}))
             .exclude(trial__answer="")
             .order_by("position")
             .first()

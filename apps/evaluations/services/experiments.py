@@ -44,7 +44,7 @@ from budgets.services import job_budget_set
 from jobs.models import ACTIVE, Job
 from jobs.services import job_cancel
 from runs.actors import actor_facts
-from runs.providers import models_available
+from runs.providers import models_available, service_problem
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -255,9 +255,10 @@ def target_checked(tenant: Tenant, actor: Actor, values: Mapping[str, Any]) -> T
         versions = AssistantVersion.objects.visible_to(actor).filter(pk=target.version)
         if not versions.exists():
             raise Missing("assistant version")
-    model = target.model if isinstance(target, ModelTarget | AssistantTarget) else ""
-    if model:
+    if isinstance(target, ModelTarget | AssistantTarget) and (model := target.model):
         _model_checked(tenant, model)
+        if problem := service_problem(tenant, model, target.service):
+            raise Invalid("target_invalid", problem, data={"fields": {"arms": [problem]}})
     return target
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from apps.tools.services.calls import RUN_KIND
 from basics.errors import Missing
+from runs.call_log import calls_withhold
 from runs.models import ACTIVE, Run, RunStatus, ToolCall, ToolCallStatus
 from runs.selectors import decision_list, run_get
+from runs.withheld import NOTHING, runs_withheld
 from tenancy.actors import Actor
 
 
@@ -65,4 +67,7 @@ def outcome_get(*, actor: Actor, pk: int) -> Outcome:
     calls: list[ToolCall] = []
     if run.status not in ACTIVE:
         calls = list(ToolCall.objects.visible_to(actor).filter(run=run).order_by("pk"))
-    return Outcome(run, calls, [d.reason for d in decision_list(run) if d.reason])
+        calls_withhold(actor, calls)
+    found = runs_withheld(actor, [run.pk]).get(run.pk, NOTHING)
+    run.error_message = found.text(run.error_message)
+    return Outcome(run, calls, [found.text(d.reason) for d in decision_list(run) if d.reason])

@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "webhooks",
     "budgets",
     "runs",
+    "batches",
     "apps.collections",
     "apps.tools",
     "apps.conversations",
@@ -154,6 +155,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": ["'self'"],
         "style-src": ["'self'"],
         "img-src": ["'self'", "data:"],
+        "media-src": ["'self'"],
         "font-src": ["'self'"],
         "connect-src": ["'self'"],
         "manifest-src": ["'self'"],
@@ -226,6 +228,8 @@ SPECTACULAR_SETTINGS = {
         "ImportStatus": "apps.collections.models.ImportStatus",
         "RunStatus": "runs.models.RunStatus",
         "DatasetRowStatus": "apps.datasets.models.RowStatus",
+        "GenerationStateEnum": "apps.datasets.models.GenerationState",
+        "BatchStateEnum": "batches.models.BatchState",
         "QuestionType": "apps.datasets.models.QuestionType",
         "TypeEnum": ["function"],
         "SplitEnum": "apps.datasets.models.Split",
@@ -254,12 +258,15 @@ BROKER: str = env.get("GROUNDWORK_BROKER")
 JOB_LEASE_S: int = env.get("GROUNDWORK_JOB_LEASE_S")
 LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
+BATCH_LOOK_S: int = env.get("GROUNDWORK_BATCH_LOOK_SECONDS")
 APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")
 RETENTION_DAYS: int = env.get("GROUNDWORK_RETENTION_DAYS")
 CONVERSATION_DAYS: int = env.get("GROUNDWORK_CONVERSATION_DAYS")
 TELEMETRY: str = env.get("GROUNDWORK_TELEMETRY")
 INGEST_SECONDS: int = env.get("GROUNDWORK_INGEST_SECONDS")
 INGEST_MEMORY_MB: int = env.get("GROUNDWORK_INGEST_MEMORY_MB")
+OCR_CPU_SECONDS: int = env.get("GROUNDWORK_OCR_CPU_SECONDS")
+OCR_MEMORY_MB: int = env.get("GROUNDWORK_OCR_MEMORY_MB")
 _TASK_TIMEOUT = INGEST_SECONDS * 3 + 60  # one document: read, embed and index
 Q_CLUSTER = {
     "name": "groundwork",

@@ -34,6 +34,7 @@ async def loop_ask(
     context: Mapping[str, Any] | None = None,
     first_step: int = 0,
     usage: Usage = Usage(),  # noqa: B008 - frozen
+    options: Mapping[str, Any] | None = None,
     output: Output | None = None,
     stop: asyncio.Event | None = None,
     run_blocking: BlockingRunner = run_in_thread,
@@ -60,6 +61,7 @@ async def loop_ask(
         context=context,
         first_step=first_step,
         usage=usage,
+        options=options,
         output=output,
         stop=stop,
         run_blocking=run_blocking,

@@ -28,6 +28,7 @@ from toolloop.messages import Message, Usage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.output import Output, output_of
 from toolloop.purse import Purse
+from toolloop.service import limits_patient
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +84,7 @@ def completion_run(
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
     payer: Payer | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Completion:
     """Ask a model once, with the loop's retries, limits and repairs of answers that do not fit.
 
@@ -101,6 +103,7 @@ def completion_run(
         check: called every 0.2 s, in this thread; what it raises ends the request and is raised here. It must be quick
             and must not use the database (``JobContext.check``).
         payer: on whose account, where that is more than the actor: an assistant's answer, a job with a budget of its own.
+        options: settings of the model, see ``ModelRequest``; in the service tier "flex" it may take longer than ``limits``.
 
     Raises:
         CompletionFailed: there is no answer of that form; ``budget_exceeded`` when there is no money for it.
@@ -110,7 +113,7 @@ def completion_run(
     """
     question = completion_prepare(
         tenant=tenant, actor=actor, model=model, system=system, prompt=prompt, output=output, purpose=purpose,
-        limits=limits, attribution=attribution, check=check, payer=payer,
+        limits=limits, attribution=attribution, check=check, payer=payer, options=options,
     )  # fmt: skip
     return question.answer_here()
 
@@ -128,6 +131,7 @@ def completion_prepare(
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
     payer: Payer | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Question:
     """Return what ``completion_run`` would ask, for a coroutine: see there. It reads the database, and asks nobody yet.
 
@@ -151,7 +155,8 @@ def completion_prepare(
         system=system,
         history=[UserMessage(prompt)] if isinstance(prompt, str) else list(prompt),
         output=None if output is None else output_of(output),
-        limits=limits,
+        limits=limits_patient(limits, options or {}),
+        options=dict(options or {}),
         metadata={**(attribution or {}), "purpose": purpose, **payer.attribution},
         check=check,
     )
@@ -169,6 +174,7 @@ class Question:
     history: list[Message]
     output: Output | None
     limits: Limits
+    options: Mapping[str, Any]
     metadata: Mapping[str, Any]
     check: Callable[[], None] | None
     _used: list[UsageEvent] = field(default_factory=list)
@@ -244,6 +250,7 @@ class Question:
             system=self.system,
             history=self.history,
             limits=self.limits,
+            options=self.options,
             output=self.output,
             stop=stop,
             on_usage=self._used.append,

@@ -18,6 +18,7 @@ from runs.models import ApproverKind, DecisionStatus, PendingDecision, Run, RunS
 from runs.parking import decided_data
 from runs.services.lifecycle import event_append
 from runs.transcript import DECIDED
+from runs.withheld import NOTHING, runs_withheld
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
@@ -65,7 +66,7 @@ def call_decide(
 
     Raises:
         Missing: no such decision waits for this actor.
-        Denied: somebody else decides about it.
+        Denied: somebody else decides about it; ``call_withheld``, the actor may not read what it says.
         Conflict: ``call_decided``, it was decided before, has expired, or the run has ended.
         Invalid: the decision does not fit what is waited for.
     """
@@ -78,6 +79,9 @@ def call_decide(
         if waiting is None:
             raise Missing("decision")
         decider_require(actor=actor, waiting=waiting)
+        found = runs_withheld(actor, [row.pk]).get(row.pk, NOTHING)
+        if decision.kind != "reject" and found.value(waiting.arguments) != waiting.arguments:
+            raise Denied("call_withheld", "This call rests on a document that you may not read. Reject it, or hand it over.")  # fmt: skip
         now = timezone.now()
         if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
             raise _decided(waiting, "expired")

@@ -21,7 +21,7 @@ from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.actors import gone_of
 from runs.journal import RunJournal, call_key, history_rebuilt
-from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall
+from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall, ToolCallStatus
 from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
 from runs.purse import BudgetPurse, run_payer
@@ -76,6 +76,7 @@ class _Start:
     rows: dict[tuple[int, str], ToolCall] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     usage: Usage = Usage()  # noqa: RUF009 - frozen
+    responses: dict[int, str] = field(default_factory=dict)
     is_resumed: bool = False
 
 
@@ -146,6 +147,8 @@ async def run_execute(
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
                 require=lambda: ctx.in_db(run_require, run),
                 has_begun=start.is_resumed,
+                remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
+                responses=start.responses,
             )
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
@@ -303,15 +306,30 @@ def _resumed(run: Run) -> _Start:
         rows=rows,
         decisions=decisions_of(run, turns, rows),
         usage=usage_recorded(run.pk),
+        responses={run.background["step"]: run.background["id"]} if run.background else {},
         is_resumed=True,
     )
 
 
+def _response_keep(ctx: JobContext, run_id: int, step: int, response_id: str) -> None:
+    """Store under which id the provider answers in the background, so that the next attempt fetches the answer."""
+    with transaction.atomic():
+        ctx.hold()
+        Run.objects.filter(pk=run_id).update(background={"step": step, "id": response_id})
+
+
 def _run_lost(run: Run) -> None:
-    """End a run whose person or key has lost their access, which its unfinished calls say too. Raises Denied."""
+    """End a run whose person or key has lost their access, which its unfinished calls say too. Raises Denied.
+
+    They are not stopped: nobody has stopped them.
+    """
     if (lost := gone_of(run)) is not None:
         calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run, error_code="cancelled")
-        calls.update(content=Concat("content", Value(f" {lost.message}")))
+        calls.update(
+            status=ToolCallStatus.FAILED,
+            error_code=lost.code,
+            content=Concat("content", Value(f" {lost.message}")),
+        )
         raise lost
 
 

@@ -61,7 +61,7 @@ WITH given AS (
     SELECT %(tenant)s, runs.id, %(user)s, c.*
     FROM runs, jsonb_to_recordset(runs.item->'reads') AS c (chunk_id bigint, document_id bigint,
         document_name text, version int, collection_name text, tool text)
-    ON CONFLICT (run_id, chunk_id) DO NOTHING
+    ON CONFLICT DO NOTHING
 )
 SELECT id FROM runs ORDER BY id
 """

@@ -205,7 +205,7 @@ def with_parts(text: str, parts: Sequence[Media]) -> Any:
         return text
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     for part in parts:
-        kind = "image" if part.kind == "image" else "file"
+        kind = part.kind if part.kind in ("image", "audio") else "file"
         where = {"url": part.url} if part.url else {"base64": part.data}
         blocks.append({"type": kind, "mime_type": part.media_type, **where})
     return blocks
@@ -378,6 +378,7 @@ def _image(block: Mapping[str, Any]) -> Media | None:
         return None
     try:
         content = base64.b64decode(block["base64"], validate=True)
-        return Media.from_bytes(content, str(block.get("mime_type", "")))
+        media = Media.from_bytes(content, str(block.get("mime_type", "")))
     except (MediaRefused, binascii.Error):
         return None
+    return media if media.kind == "image" else None

@@ -65,9 +65,10 @@ def _image(block: Any) -> Media | None:
         return None
     try:
         content = base64.b64decode(block.data, validate=True)
-        return Media.from_bytes(content, block.mime_type)
+        media = Media.from_bytes(content, block.mime_type)
     except (MediaRefused, binascii.Error):
         return None
+    return media if media.kind == "image" else None  # a server that says so need not mean it
 
 
 def _block(block: Any) -> str:

@@ -19,6 +19,9 @@ CAPABILITIES: Final = (
     "reasoning",
     "image_input",
     "pdf_input",
+    "audio_input",
+    "file_input",
+    "cites_passages",
     "web_search",
     "file_search",
     "web_fetch",
@@ -254,13 +257,13 @@ class ModelCatalog:
             and (include_deprecated or not info.deprecated_on)
         ]
 
-    def compute_cost(self, name: str, usage: Usage) -> float | None:
+    def compute_cost(self, name: str, usage: Usage, tier: str = "") -> float | None:
         """Price one model call in USD, None when the price is unknown; see ``Profile.cost_usd``.
 
         Raises:
             ConfigurationError: the name means no model.
         """
-        return self.profile(name).cost_usd(usage)
+        return self.profile(name).cost_usd(usage, tier)
 
     def _described(self, route: Route) -> ModelInfo:
         override = self._overrides.get(route.id)
@@ -300,6 +303,6 @@ def get_model_info(name: str) -> ModelInfo:
     return default_catalog().get_model_info(name)
 
 
-def compute_cost(name: str, usage: Usage) -> float | None:
+def compute_cost(name: str, usage: Usage, tier: str = "") -> float | None:
     """Price one model call in USD by the built-in facts; see ``ModelCatalog.compute_cost``."""
-    return default_catalog().compute_cost(name, usage)
+    return default_catalog().compute_cost(name, usage, tier)

@@ -12,6 +12,7 @@ from toolloop.events import (
     ToolCallStarted,
 )
 from toolloop.messages import Citation, ToolCall, Usage
+from toolloop.providers._anthropic_citations import Marking, passage_cited
 from toolloop.providers._common import (
     joined,
     make_call,
@@ -19,14 +20,21 @@ from toolloop.providers._common import (
     number,
     objects,
     parse_arguments,
+    raw_arguments,
     string,
 )
+from toolloop.service import tier_used
 
 
 class MessageReader:
-    """Fold the raw events of one message; ``text`` is always exactly what was yielded as deltas."""
+    """Fold the raw events of one message; ``text`` is always exactly what was yielded as deltas.
 
-    def __init__(self) -> None:
+    Args:
+        ids: of the passages that may be cited; where a text cites one, its mark follows in ``text``.
+    """
+
+    def __init__(self, ids: frozenset[str] = frozenset()) -> None:
+        self._marking = Marking(ids)
         self.text = ""
         self.reasoning = ""
         self.blocks: list[dict[str, Any]] = []
@@ -73,6 +81,21 @@ class MessageReader:
             self.done = True
         return []
 
+    def read_whole(self, message: dict[str, Any]) -> None:
+        """Take a message that came in one piece, as the events that a stream would have brought it in."""
+        self.read({"type": "message_start", "message": message})
+        for block in objects(message.get("content")):
+            given = block.get("input")
+            # In a stream the input of a call follows as text, which is where empty and broken ones are told apart.
+            begun = {**block, "input": {}} if given else block
+            self.read({"type": "content_block_start", "content_block": begun})
+            if given:
+                delta = {"type": "input_json_delta", "partial_json": raw_arguments(given)}
+                self.read({"type": "content_block_delta", "delta": delta})
+            self.read({"type": "content_block_stop"})
+        self.read({"type": "message_delta", "delta": message})
+        self.read({"type": "message_stop"})
+
     def usage(self) -> Usage:
         """Return the usage; Anthropic counts cached input apart from the rest."""
         data = self._usage
@@ -80,6 +103,7 @@ class MessageReader:
         written = number(data.get("cache_creation_input_tokens"))
         details = mapping(data.get("output_tokens_details"))
         served = mapping(data.get("server_tool_use"))
+        kept = mapping(data.get("cache_creation"))
         return Usage(
             input_total=number(data.get("input_tokens")) + read + written,
             cached_read=read,
@@ -90,7 +114,13 @@ class MessageReader:
             # Programs are billed by the time of their sandbox, and not counted there.
             server_tools=sum(number(count) for count in served.values())
             + sum(_is_program(block) for block in self.blocks),
+            cache_write_long=number(kept.get("ephemeral_1h_input_tokens")),
         )
+
+    @property
+    def service_tier(self) -> str:
+        """Return in which tier the answer was served, in our words."""
+        return tier_used(string(self._usage.get("service_tier")))
 
     def _count(self, usage: object) -> None:
         # message_delta repeats the counts cumulatively, some of them as null
@@ -103,7 +133,7 @@ class MessageReader:
         if kind == "tool_use":
             return [ToolCallStarted(string(block.get("id")), string(block.get("name")))]
         if kind == "text":
-            return self._add_text(string(block.get("text")))
+            return self._add_text(self._marking.add(string(block.get("text"))))
         if kind == "thinking":
             return self._add_reasoning(string(block.get("thinking")))
         return []
@@ -114,7 +144,7 @@ class MessageReader:
         if kind == "text_delta":
             text = string(delta.get("text"))
             block["text"] = string(block.get("text")) + text
-            return self._add_text(text)
+            return self._add_text(self._marking.add(text))
         if kind == "thinking_delta":
             thinking = string(delta.get("thinking"))
             block["thinking"] = string(block.get("thinking")) + thinking
@@ -153,7 +183,7 @@ class MessageReader:
         # An empty text block comes back at times but may not be sent.
         if block and not (kind == "text" and not block.get("text")):
             self.blocks.append(block)
-        return []
+        return self._add_text(self._marking.close(block)) if kind == "text" else []
 
     def _end_call(self, block: dict[str, Any]) -> None:
         if self._raw:
@@ -170,8 +200,12 @@ class MessageReader:
     def _cite(self, block: dict[str, Any]) -> None:
         """Take over what a text block cites: all of its text rests on each of its sources."""
         end = len(self.text)
-        start = end - len(string(block.get("text")))
+        start = max(0, end + self._marking.size - len(string(block.get("text"))))
         for source in objects(block["citations"]):
+            ours = passage_cited(source, start, end)
+            if ours is not None:
+                self.citations.append(ours)
+                continue
             title = string(source.get("title")) or string(source.get("document_title"))
             url = string(source.get("url")) or string(source.get("source"))
             self.citations.append(

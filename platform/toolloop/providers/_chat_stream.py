@@ -43,6 +43,7 @@ class ChatReader:
         self.finish_reason = ""
         self.response_id = ""
         self.usage = Usage(requests=1)
+        self.service_tier = ""
         self._taken = taken
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -50,6 +51,7 @@ class ChatReader:
     def read(self, chunk: dict[str, Any]) -> list[ProviderEvent]:
         """Take one chunk and return the deltas it means."""
         self.response_id = self.response_id or string(chunk.get("id"))
+        self.service_tier = string(chunk.get("service_tier")) or self.service_tier
         if chunk.get("usage"):
             self.usage = _usage(mapping(chunk["usage"]))
         choice = next(iter(objects(chunk.get("choices"))), {})

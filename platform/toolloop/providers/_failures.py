@@ -154,17 +154,21 @@ def normalised_errors(provider: str, key: str) -> Iterator[None]:
 
 
 @contextmanager
-def billed(request: ModelRequest, provider: str, counted: Callable[[], Usage]) -> Iterator[None]:
-    """Tell the request's meter, and attach to an error raised inside, what the provider had counted by then.
-
-    It is paid for, turn or no turn.
-    """
+def billed(request: ModelRequest, provider: str, usage: Callable[[], Usage]) -> Iterator[None]:
+    """Tell the request's meter, and attach to an error raised inside, what the provider had counted by then."""
     if request.meter is not None:
-        request.meter.begin(provider, request.model, counted)
+        request.meter.begin(provider, request.model, usage)
+    with counted(usage):
+        yield
+
+
+@contextmanager
+def counted(count: Callable[[], Usage]) -> Iterator[None]:
+    """Attach to an error raised inside what the provider had counted by then: it is paid for, turn or no turn."""
     try:
         yield
     except ProviderError as error:
-        usage = counted()
+        usage = count()
         if error.usage is None and (usage.input_total or usage.output_total):
             error.usage = usage
         raise

@@ -22,6 +22,7 @@ from toolloop.providers._common import (
     parse_arguments,
     string,
 )
+from toolloop.service import tier_used
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
 
@@ -42,12 +43,15 @@ class GeminiReader:
         self._grounding: dict[str, Any] = {}
         self._pages: list[dict[str, Any]] = []
         self.usage = Usage(requests=1)
+        self.service_tier = ""  # In which the answer was served, in our words.
 
     def read(self, chunk: dict[str, Any]) -> list[ProviderEvent]:
         """Take one chunk and return the deltas it means."""
         self.response_id = self.response_id or string(chunk.get("responseId"))
         if chunk.get("usageMetadata"):
-            self.usage = _usage(mapping(chunk["usageMetadata"]))
+            counted = mapping(chunk["usageMetadata"])
+            self.usage = _usage(counted)
+            self.service_tier = tier_used(string(counted.get("serviceTier"))) or self.service_tier
         feedback = mapping(chunk.get("promptFeedback"))
         self.block_reason = self.block_reason or string(feedback.get("blockReason"))
         self.block_message = self.block_message or string(feedback.get("blockReasonMessage"))

@@ -28,6 +28,8 @@ from toolloop.providers._sse import EventReader
 if TYPE_CHECKING:
     import httpx2
 
+    from toolloop.providers._calls import StainlessCalls
+
 
 class OpenAIWire:
     """One client of one account, to be used in one event loop.
@@ -83,6 +85,21 @@ class OpenAIWire:
         Raises:
             ProviderError: of the fitting kind, also for failures while the stream is read.
         """
+        async with self._streamed("POST", path, body, timeout_s) as opened:
+            yield opened
+
+    @asynccontextmanager
+    async def follow(
+        self, path: str, timeout_s: float
+    ) -> AsyncIterator[tuple[str, AsyncIterator[dict[str, Any]]]]:
+        """Open the stream of something that is being made already; else as ``post``."""
+        async with self._streamed("GET", path, None, timeout_s) as opened:
+            yield opened
+
+    @asynccontextmanager
+    async def _streamed(
+        self, method: str, path: str, body: dict[str, Any] | None, timeout_s: float
+    ) -> AsyncIterator[tuple[str, AsyncIterator[dict[str, Any]]]]:
         import httpx2
 
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -90,7 +107,8 @@ class OpenAIWire:
         with normalised_errors(self._name, self._key):
             try:
                 async with asyncio.timeout_at(deadline):
-                    response = await self._opened(path, json_body(body), timeout)
+                    sent = None if body is None else json_body(body)
+                    response = await self._opened(method, path, sent, timeout)
             except TimeoutError:
                 raise timed_out() from None
             events = EventReader(response, deadline)
@@ -101,7 +119,9 @@ class OpenAIWire:
             finally:
                 await events.aclose()
 
-    async def _opened(self, path: str, body: bytes, timeout: httpx2.Timeout) -> httpx2.Response:
+    async def _opened(
+        self, method: str, path: str, body: bytes | None, timeout: httpx2.Timeout
+    ) -> httpx2.Response:
         """Send a request and return its response, of which the body is still to be read.
 
         Raises:
@@ -112,10 +132,11 @@ class OpenAIWire:
         if not self._headers:  # Here, because they name the event loop's library.
             given = {**self._client.default_headers, **self._client.auth_headers}
             self._headers = {name: value for name, value in given.items() if isinstance(value, str)}
-        if path not in self._urls:
-            self._urls[path] = httpx2.URL(self._url + path)
+        url = self._urls.get(path) or httpx2.URL(self._url + path)
+        if method == "POST":  # The paths of what is followed are each used once.
+            self._urls[path] = url
         request = self._http.build_request(
-            "POST", self._urls[path], content=body, headers=self._headers, timeout=timeout
+            method, url, content=body, headers=self._headers, timeout=timeout
         )
         response = await self._http.send(request, stream=True)
         if response.is_success:
@@ -140,6 +161,16 @@ class OpenAIWire:
     async def get(self, path: str, timeout_s: float) -> dict[str, Any]:
         """Fetch a JSON object; SDK errors are the caller's to translate."""
         return mapping(await self._client.get(path, cast_to=object, options={"timeout": timeout_s}))
+
+    def calls(self) -> StainlessCalls:
+        """Return calls of the same account beside those of models."""
+        from toolloop.providers._calls import StainlessCalls
+
+        return StainlessCalls(self._client, self._sdk, name=self._name, key=self._key)
+
+    async def post_plain(self, path: str, timeout_s: float) -> None:
+        """Send a request without a body and without interest in its answer; SDK errors are the caller's to translate."""
+        await self._client.post(path, cast_to=object, options={"timeout": timeout_s})
 
     def _stream_error(self, error: object) -> Exception:
         """Return what the SDK raises for an error that comes as an event."""

@@ -22,6 +22,10 @@ from toolloop.providers._common import (
     string,
 )
 
+_ENDS = frozenset(
+    {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
+)
+
 
 class ResponsesReader:
     """Fold the events of one response; ``text`` is always exactly what was yielded as deltas."""
@@ -36,6 +40,7 @@ class ResponsesReader:
         self.failure: dict[str, Any] | None = None
         self._call_ids: dict[object, str] = {}
         self._streamed: set[object] = set()
+        self._reasoned: set[object] = set()
         self._text_of: object = None
         self._summary_of: object = None
         self._text_begins: dict[object, int] = {}
@@ -48,7 +53,7 @@ class ResponsesReader:
             return self._add_text(place, string(event.get("delta")), "refusal" in kind)
         if kind in {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}:
             return self._add_reasoning(
-                (place, event.get("summary_index")), string(event.get("delta"))
+                place, event.get("summary_index"), string(event.get("delta"))
             )
         if kind == "response.output_item.added":
             return self._start(place, mapping(event.get("item")))
@@ -58,7 +63,7 @@ class ResponsesReader:
             return [ToolArgumentsDelta(call_id, delta)] if call_id and delta else []
         if kind == "response.output_item.done":
             return self._finish(place, mapping(event.get("item")))
-        if kind in {"response.completed", "response.incomplete", "response.failed"}:
+        if kind in _ENDS:
             response = mapping(event.get("response"))
             status = string(response.get("status")) or kind.rpartition(".")[2]
             self.response = {**response, "status": status}
@@ -66,6 +71,12 @@ class ResponsesReader:
             self.response = {"status": "failed"}
             self.failure = mapping(event.get("error")) or event
         return []
+
+    def read_whole(self, response: dict[str, Any]) -> None:
+        """Take a response that came in one piece: its items, and what the last event of a stream would say."""
+        for index, item in enumerate(objects(response.get("output"))):
+            self._finish(index, item)
+        self.read({"type": "response.completed", "response": response})
 
     def calls(self, items: list[dict[str, Any]]) -> tuple[tuple[ToolCall, ...], bool]:
         """Return the calls among the items, and whether the items can be echoed as they are."""
@@ -110,12 +121,13 @@ class ResponsesReader:
         self.text += delta
         return [TextDelta(delta)]
 
-    def _add_reasoning(self, place: object, delta: str) -> list[ProviderEvent]:
+    def _add_reasoning(self, place: object, part: object, delta: str) -> list[ProviderEvent]:
         if not delta:
             return []
-        if self.reasoning and place != self._summary_of:
+        if self.reasoning and (place, part) != self._summary_of:
             delta = f"\n\n{delta}"
-        self._summary_of = place
+        self._summary_of = (place, part)
+        self._reasoned.add(place)
         self.reasoning += delta
         return [ReasoningDelta(delta)]
 
@@ -141,6 +153,11 @@ class ResponsesReader:
                 refusal = part.get("type") == "refusal"
                 text = string(part.get("refusal" if refusal else "text"))
                 events += self._add_text(place, text, refusal)
+        if item.get("type") == "reasoning" and place not in self._reasoned:
+            for index, part in enumerate(objects(item.get("summary"))):
+                events += self._add_reasoning(place, index, string(part.get("text")))
+            for part in objects(item.get("content")):
+                events += self._add_reasoning(place, None, string(part.get("text")))
         return events
 
 
@@ -150,6 +167,7 @@ def responses_usage(response: dict[str, Any], items: list[dict[str, Any]]) -> Us
     inputs = mapping(data.get("input_tokens_details"))
     outputs = mapping(data.get("output_tokens_details"))
     kinds = [item.get("type") for item in items]
+    kept = mapping(inputs.get("cache_write_tokens_details"))
     searches = mapping(mapping(response.get("tool_usage")).get("web_search")).get("num_requests")
     if searches is None:
         searches = kinds.count("web_search_call")
@@ -163,6 +181,7 @@ def responses_usage(response: dict[str, Any], items: list[dict[str, Any]]) -> Us
         server_tools=number(searches)
         + kinds.count("file_search_call")
         + kinds.count("code_interpreter_call"),
+        cache_write_long=number(kept.get("ttl_12h_tokens")),
     )
 
 

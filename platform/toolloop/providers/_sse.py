@@ -89,7 +89,7 @@ class EventReader(AsyncIterator[tuple[str, str]]):
                 piece = await anext(self._timed)
             except OSError as error:
                 # TLS failures are not translated everywhere: https://github.com/pydantic/httpx2/issues/854.
-                raise _read_error(error) from error
+                raise read_error(error) from error
             ready.extend(self._decoder.feed(piece))
         return ready.popleft()
 
@@ -113,7 +113,7 @@ class EventReader(AsyncIterator[tuple[str, str]]):
         await self._response.aclose()
 
 
-def _read_error(error: OSError) -> Exception:
+def read_error(error: OSError) -> Exception:
     import httpx2
 
     return httpx2.ReadError(str(error))

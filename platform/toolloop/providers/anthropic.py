@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._anthropic_cache import mark_cache
+from toolloop.providers._anthropic_citations import Cited, ids_sent
 from toolloop.providers._anthropic_stream import MessageReader
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
@@ -46,9 +47,12 @@ from toolloop.providers._server_tools import (
 from toolloop.providers._sse import EventReader
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.service import service_checked
 
 if TYPE_CHECKING:
     import httpx2
+
+    from toolloop.providers._calls import StainlessCalls
 
 _BASE_URL: Final = "https://api.anthropic.com"
 # The API demands an output limit. Unknown models get one that all of them accept.
@@ -60,6 +64,8 @@ _TOOL_SEARCH: Final = {
     "type": "tool_search_tool_bm25_20251119",
     "name": "tool_search_tool_bm25",
 }
+# https://platform.claude.com/docs/en/api/service-tiers: "auto" takes priority capacity where there is some.
+_TIERS: Final = {"standard": "standard_only", "priority": "auto"}
 _STOPS: Final[dict[str, StopReason]] = {
     "max_tokens": "length",
     "pause_turn": "pause",
@@ -116,8 +122,8 @@ class AnthropicProvider:
         timeout = httpx2.Timeout(
             request.timeout_s, connect=min(request.timeout_s, CONNECT_TIMEOUT_S)
         )
-        body = self._body(request)
-        reader = MessageReader()
+        body = {**self.body(request), "stream": True}
+        reader = MessageReader(ids_sent(body))
         with billed(request, self.name, reader.usage), normalised_errors(self.name, self._key):
             try:
                 async with asyncio.timeout_at(deadline):
@@ -144,7 +150,9 @@ class AnthropicProvider:
                         break
                 if not reader.done:
                     raise cut_stream(self.name)
-                turn = self._turn(reader, request, stream.response.headers.get("request-id", ""))
+                turn = self._turn(
+                    reader, request.model, stream.response.headers.get("request-id", "")
+                )
                 await events.drain()
             finally:
                 await events.aclose()
@@ -158,20 +166,26 @@ class AnthropicProvider:
         error: Exception = self._sdk.APIStatusError(str(body), response=response, body=body)
         return error
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
+    def calls(self) -> StainlessCalls:
+        """Return calls of the same account beside those of models."""
+        from toolloop.providers._calls import StainlessCalls
+
+        return StainlessCalls(self._client, self._sdk, name=self.name, key=self._key)
+
+    def turn(self, message: dict[str, Any], model: str) -> Turn:
+        """Return the turn of a whole message, as ``stream`` makes it."""
+        reader = MessageReader()
+        reader.read_whole(message)
+        return self._turn(reader, model, "")
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """Return a request as JSON, without what asks for a stream; raise BadRequest for what the model can't take."""
         profile = request.profile or profile_for(self.name, request.model)
-        media_check(
-            request,
-            ANTHROPIC_MEDIA,
-            provider=self.name,
-            image=profile.image_input,
-            pdf=profile.pdf_input,
-        )
+        media_check(request, ANTHROPIC_MEDIA, provider=self.name, profile=profile)
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": _max_tokens(request, profile),
-            "messages": self._messages(request),
-            "stream": True,
+            "messages": self._messages(request, Cited(request, profile)),
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system}]
@@ -204,8 +218,11 @@ class AnthropicProvider:
             body |= calm or options_sent(request, top_p="top_p")
         if profile.stop_sequences:
             body |= options_sent(request, stop_sequences="stop")
-        if request.cache_key and profile.prompt_cache == "marked":
-            mark_cache(body)
+        service = service_checked(request.options, profile, request.model)
+        if service.tier:
+            body["service_tier"] = _TIERS[service.tier]
+        if (request.cache_key or service.cache_ttl) and profile.prompt_cache == "marked":
+            mark_cache(body, service.cache_ttl)
         if request.user_key:
             body["metadata"] = {"user_id": digest(request.user_key)}
         return body
@@ -217,7 +234,7 @@ class AnthropicProvider:
         tools += anthropic_server_tools(request)
         return [*tools, dict(_TOOL_SEARCH)] if searched else tools
 
-    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+    def _messages(self, request: ModelRequest, cited: Cited) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         for part in exchanges(request.messages):
             if isinstance(part, UserMessage):
@@ -230,19 +247,20 @@ class AnthropicProvider:
                 part.turn, provider=self.name, model=request.model, account=self.account
             )
             echo = native is not None and part.whole
-            blocks = native if native is not None and echo else _assistant_blocks(part)
+            own = native is not None and echo
+            blocks = cited.echoed(native or []) if own else _assistant_blocks(part)
             _push(messages, "assistant", blocks)
-            _push(messages, "user", _result_blocks(part, echo))
+            _push(messages, "user", _result_blocks(part, echo, cited))
         return messages
 
-    def _turn(self, reader: MessageReader, request: ModelRequest, request_id: str) -> Turn:
+    def _turn(self, reader: MessageReader, model: str, request_id: str) -> Turn:
         calls = tuple(reader.calls)
         stop = _STOPS.get(reader.stop_reason, "tools" if calls else "end")
         # What was cut short may end in a block without signature or input, which the API refuses to see again.
         replayable = reader.faithful and stop in {"end", "tools", "pause"}
         return Turn(
             provider=self.name,
-            model=request.model,
+            model=model,
             text=reader.text,
             reasoning=reader.reasoning,
             tool_calls=calls,
@@ -253,6 +271,7 @@ class AnthropicProvider:
             request_id=request_id or reader.response_id,
             account=self.account,
             citations=tuple(reader.citations),
+            service_tier=reader.service_tier,
         )
 
 
@@ -305,13 +324,13 @@ def _assistant_blocks(part: Exchange) -> list[dict[str, Any]]:
     return blocks
 
 
-def _result_blocks(part: Exchange, echo: bool) -> list[dict[str, Any]]:
+def _result_blocks(part: Exchange, echo: bool, cited: Cited) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for result in part.results:
         block: dict[str, Any] = {
             "type": "tool_result",
             "tool_use_id": result.call_id if echo else wire_id(result.call_id),
-            "content": result.content,
+            "content": cited.content(result),
         }
         if result.parts:
             text = [{"type": "text", "text": result.content}] if result.content else []

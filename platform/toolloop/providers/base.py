@@ -48,6 +48,22 @@ class ResponseSchema:
     strict: bool = True
 
 
+class Resume(Protocol):
+    """What outlives the connection of an answer in the background.
+
+    Attributes:
+        response_id: the provider's id of an answer that an earlier attempt at this turn has begun, "" for none.
+    """
+
+    response_id: str
+
+    async def started(self, response_id: str) -> None:
+        """Remember the id of an answer that has begun, before anything of it is read."""
+
+    def is_given_up(self) -> bool:
+        """Tell whether nobody will want the answer any more, so that the provider is to stop it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One call to a model.
@@ -63,11 +79,13 @@ class ModelRequest:
         user_key: hashed identifier of the end user, "" for none.
         options: settings that only some models know: ``temperature``, ``top_p``, ``seed``, ``stop`` (texts before which
             the answer ends), ``effort``, ``parallel_tool_calls``. Adapters send what their provider and the model's
-            profile allow and drop the rest.
+            profile allow and drop the rest. Those of ``toolloop.service`` (``service_tier``, ``cache_ttl``, ``background``)
+            are refused instead of dropped.
         response_schema: structured output, None for free text.
         server_tools: what the provider may run itself; an adapter refuses what its model does not have.
         profile: facts about the model that go before those its name stands for, None for these.
         meter: told where the count of this call is to be read while it is under way, None where nobody asks.
+        resume: what outlives the connection of an answer in the background; None where nobody takes it up again.
     """
 
     model: str
@@ -84,6 +102,7 @@ class ModelRequest:
     server_tools: Sequence[ServerTool] = ()
     profile: Profile | None = None
     meter: Meter | None = field(default=None, compare=False, repr=False)
+    resume: Resume | None = field(default=None, compare=False, repr=False)
 
 
 class Provider(Protocol):

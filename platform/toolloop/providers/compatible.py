@@ -8,7 +8,8 @@ All of that is tolerated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from toolloop.errors import ConfigurationError
@@ -45,6 +46,7 @@ from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.openai import error_text
 from toolloop.providers.profiles import profile_for
+from toolloop.service import STANDARD, service_checked, tier_used
 
 if TYPE_CHECKING:
     import httpx2
@@ -67,7 +69,10 @@ class CompatibleProvider:
         reasoning_effort: send ``options["effort"]`` as ``reasoning_effort``.
         replay_reasoning: send a turn's ``reasoning_content`` back with it.
         send_keys: send ``prompt_cache_key`` and ``user`` (both hashed).
-        image_input, pdf_input: whether its models take images and PDF files; None leaves it to the model's profile.
+        service_tiers: which of "flex" and "priority" its server knows, sent as ``service_tier``; the model's profile says what
+            they cost.
+        image_input, pdf_input, audio_input: whether its models take images, PDF files and sound (WAV, MP3); None leaves it
+            to the model's profile.
         max_tokens_field: name of the output limit; older servers ignore ``max_completion_tokens``.
 
     Raises:
@@ -89,8 +94,10 @@ class CompatibleProvider:
         reasoning_effort: bool = False,
         replay_reasoning: bool = False,
         send_keys: bool = False,
+        service_tiers: Sequence[str] = (),
         image_input: bool | None = None,
         pdf_input: bool | None = None,
+        audio_input: bool | None = None,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
     ) -> None:
         if not base_url:
@@ -110,7 +117,9 @@ class CompatibleProvider:
         self._effort = reasoning_effort
         self._replay_reasoning = replay_reasoning
         self._send_keys = send_keys
-        self._image, self._pdf = image_input, pdf_input
+        self._tiers = tuple(service_tiers)
+        takes = {"image_input": image_input, "pdf_input": pdf_input, "audio_input": audio_input}
+        self._takes: dict[str, Any] = {k: v for k, v in takes.items() if v is not None}
         self._max_tokens_field = max_tokens_field
 
     async def aclose(self) -> None:
@@ -139,13 +148,8 @@ class CompatibleProvider:
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         profile = request.profile or profile_for(self.name, request.model)
-        media_check(
-            request,
-            COMPATIBLE_MEDIA,
-            provider=self.name,
-            image=profile.image_input if self._image is None else self._image,
-            pdf=profile.pdf_input if self._pdf is None else self._pdf,
-        )
+        profile = replace(profile, **self._takes)
+        media_check(request, COMPATIBLE_MEDIA, provider=self.name, profile=profile)
         server_tools_check(request, profile, self.name)
         body: dict[str, Any] = {
             "model": request.model,
@@ -173,6 +177,11 @@ class CompatibleProvider:
         effort = request.options.get("effort")
         if self._effort and effort in profile.efforts:
             body["reasoning_effort"] = effort
+        if self._tiers:
+            profile = replace(profile, tiers=replace(profile.tiers, offered=self._tiers))
+        service = service_checked(request.options, profile, request.model)
+        if service.tier and self._tiers:
+            body["service_tier"] = "default" if service.tier == STANDARD else service.tier
         if self._send_keys and request.cache_key:
             body["prompt_cache_key"] = digest(request.cache_key)
         if self._send_keys and request.user_key:
@@ -248,6 +257,7 @@ class CompatibleProvider:
             stop_detail=reader.finish_reason,
             native=native,
             usage=reader.usage,
+            service_tier=tier_used(reader.service_tier),
             request_id=request_id or reader.response_id,
             account=self._wire.account,
         )

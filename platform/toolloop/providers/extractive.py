@@ -23,8 +23,9 @@ from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMe
 from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
-from toolloop.providers.profiles import profile_for
+from toolloop.providers.profiles import Profile, profile_for
 from toolloop.sentences import Passage, Quote, best_quotes, content_terms
+from toolloop.service import service_checked
 
 SEARCH_TOOL = "search_documents"
 ATTACHED_TOOL = "read_attached_files"
@@ -57,10 +58,10 @@ class ExtractiveProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the search tool first; then quote what it found. It can neither see images nor search elsewhere."""
-        media_check(request, NO_MEDIA, provider=self.name, image=False, pdf=False)
-        server_tools_check(
-            request, request.profile or profile_for(self.name, request.model), self.name
-        )
+        media_check(request, NO_MEDIA, provider=self.name, profile=Profile())
+        profile = request.profile or profile_for(self.name, request.model)
+        server_tools_check(request, profile, self.name)
+        service_checked(request.options, profile, request.model)
         if request.meter is not None:
             # Nothing is billed here, so nothing need be estimated when the answer is stopped.
             request.meter.begin(self.name, request.model, Usage, is_exact=True)

@@ -38,15 +38,18 @@ from toolloop.providers._common import (
     string,
     timed_out,
 )
-from toolloop.providers._failures import billed, normalised_errors
+from toolloop.providers._failures import billed, counted, normalised_errors
 from toolloop.providers._google_stream import GeminiReader
 from toolloop.providers._media import GOOGLE_MEDIA, gemini_parts, media_check, result_label
 from toolloop.providers._server_tools import gemini_server_tools, server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.service import service_checked
 
 if TYPE_CHECKING:
     import httpx2
+
+    from toolloop.providers._calls import GoogleCalls
 
 _BASE_URL: Final = "https://generativelanguage.googleapis.com"
 _THINKING_BUDGETS: Final = {"low": 2_048, "medium": 8_192, "high": 24_576}
@@ -158,7 +161,7 @@ class GoogleProvider:
                 # ``async_request_streamed`` does the same, but encodes each chunk again.
                 api = self._client._api_client
                 call = api._build_request("post", path, {}, options)
-                call.data = json_body(self._body(request))
+                call.data = json_body(self.body(request))
                 response = await api._async_request(call, options, stream=True)
         except TimeoutError:
             raise timed_out() from None
@@ -174,15 +177,27 @@ class GoogleProvider:
             raise self._errors.APIError(mapping(data["error"]).get("code"), data)
         return data
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
+    def calls(self) -> GoogleCalls:
+        """Return calls of the same account beside those of models."""
+        from toolloop.providers._calls import GoogleCalls
+
+        return GoogleCalls(self._client, self._http, name=self.name, key=self._key)
+
+    def turn(self, answer: dict[str, Any], model: str) -> Turn:
+        """Return the turn of a whole answer, as ``stream`` makes it.
+
+        Raises:
+            ProviderError: the prompt was blocked, or what the model wrote can't be used.
+        """
+        reader = GeminiReader()
+        with counted(reader.total_usage):
+            reader.read(answer)
+            return self._turn(reader, model)
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """Return a request as JSON, without what asks for a stream; raise BadRequest for what the model can't take."""
         profile = request.profile or profile_for(self.name, request.model)
-        media_check(
-            request,
-            GOOGLE_MEDIA,
-            provider=self.name,
-            image=profile.image_input,
-            pdf=profile.pdf_input,
-        )
+        media_check(request, GOOGLE_MEDIA, provider=self.name, profile=profile)
         server_tools_check(request, profile, self.name)
         body: dict[str, Any] = {"contents": self._contents(request, profile)}
         if request.system:
@@ -220,6 +235,9 @@ class GoogleProvider:
             config["responseJsonSchema"] = request.response_schema.schema
         if config:
             body["generationConfig"] = config
+        service = service_checked(request.options, profile, request.model)
+        if service.tier:
+            body["serviceTier"] = service.tier
         return body
 
     def _contents(self, request: ModelRequest, profile: Profile) -> list[dict[str, Any]]:
@@ -283,6 +301,7 @@ class GoogleProvider:
             request_id=reader.response_id,
             account=self.account,
             citations=reader.citations(),
+            service_tier=reader.service_tier,
         )
 
 

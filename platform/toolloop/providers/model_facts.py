@@ -1,6 +1,6 @@
 """Facts per model family: what a model accepts, how much fits, what it costs, when it ends.
 
-These tables are the only place of the package that knows model names, but for the prefixes by which
+These tables and ``tier_facts`` are the only place of the package that knows model names, but for the prefixes by which
 ``toolloop.models.routing`` routes a bare name. A new model needs a row here and nothing else; a model without a row gets its
 provider's safe default, which sends no parameter that some model of that provider refuses.
 
@@ -21,7 +21,7 @@ _ALL_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max
 _CLAUDE_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
 _OPENAI_DEFAULT: Final = Profile(
-    encrypted_reasoning=True, strict_tools=True, prompt_cache="automatic"
+    encrypted_reasoning=True, strict_tools=True, prompt_cache="automatic", background=True
 )
 _GPT_5: Final = Profile(
     400_000,
@@ -33,13 +33,17 @@ _GPT_5: Final = Profile(
     strict_tools=True,
     image_input=True,
     pdf_input=True,
+    file_input=True,
     web_search=True,
     file_search=True,
     code_execution=True,
     prompt_cache="automatic",
+    background=True,
 )
+# https://developers.openai.com/api/docs/guides/prompt-caching: the retention of these, and the lifetimes of later ones.
 _GPT_5_1: Final = replace(
     _GPT_5,
+    cache_ttls=("24h",),
     temperature="without_reasoning",
     efforts=("none", "low", "medium", "high", "xhigh"),
 )
@@ -48,6 +52,7 @@ _GPT_6: Final = replace(
     _GPT_5_4,
     context_window=1_050_000,
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
+    cache_ttls=("30m", "12h"),
 )
 _O_SERIES: Final = replace(
     _GPT_5, context_window=200_000, max_output_tokens=100_000, efforts=("low", "medium", "high")
@@ -59,10 +64,12 @@ _GPT_4: Final = Profile(
     strict_tools=True,
     image_input=True,
     pdf_input=True,
+    file_input=True,
     web_search=True,
     file_search=True,
     code_execution=True,
     prompt_cache="automatic",
+    background=True,
 )
 _GPT_OLD: Final = Profile(
     8_192,
@@ -79,8 +86,10 @@ _ANTHROPIC_DEFAULT: Final = Profile(
     structured_output="never",
     image_input=True,
     pdf_input=True,
+    file_input=True,
     stop_sequences=True,
     prompt_cache="marked",
+    cache_ttls=("5m", "1h"),
 )
 # strict_tools stays off although these models have it: one request takes 20 strict tools, 24 optional and 16 union
 # parameters, and beyond a size of grammar that nobody has written down it is refused as a whole (decisions.md).
@@ -92,12 +101,15 @@ _CLAUDE_4_5: Final = Profile(
     thinking="budget",
     image_input=True,
     pdf_input=True,
+    file_input=True,
+    cites_passages=True,
     web_search=True,
     deferred_tools=True,
     stop_sequences=True,
     web_fetch=True,
     code_execution=True,
     prompt_cache="marked",
+    cache_ttls=("5m", "1h"),
 )
 _CLAUDE_4_6: Final = replace(
     _CLAUDE_4_5, temperature="never", efforts=_CLAUDE_EFFORTS, thinking="adaptive"
@@ -109,6 +121,7 @@ _GOOGLE_DEFAULT: Final = Profile(
     structured_output="without_tools",
     image_input=True,
     pdf_input=True,
+    file_input=True,
     stop_sequences=True,
     prompt_cache="automatic",
 )
@@ -121,6 +134,8 @@ _GEMINI_2_5: Final = Profile(
     structured_output="without_tools",
     image_input=True,
     pdf_input=True,
+    audio_input=True,
+    file_input=True,
     web_search=True,
     file_search=True,
     stop_sequences=True,
@@ -148,7 +163,9 @@ _COMPATIBLE_DEFAULT: Final = Profile(
 
 
 def _claude_prices(input_price: float, output_price: float, read: float) -> tuple[Prices, ...]:
-    return (Prices(input_price, output_price, read, input_price * 1.25),)
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching: kept 5 minutes, and 1 hour.
+    written, written_long = input_price * 1.25, input_price * 2
+    return (Prices(input_price, output_price, read, written, cache_write_long=written_long),)
 
 
 DEFAULTS: Final[dict[str, Profile]] = {
@@ -243,6 +260,7 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         _O_SERIES,
         image_input=False,
         pdf_input=False,
+        file_input=False,
         deprecated_on="2026-10-23",
         replaced_by="gpt-6-luna",
     ),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable
@@ -11,6 +12,7 @@ from toolloop.events import (
     TurnFinished,
 )
 from toolloop.messages import StopReason, Turn, UserMessage
+from toolloop.providers._background import BackgroundCalls
 from toolloop.providers._common import (
     Exchange,
     arguments_json,
@@ -28,7 +30,7 @@ from toolloop.providers._common import (
     string,
     wire_id,
 )
-from toolloop.providers._failures import billed, classify
+from toolloop.providers._failures import billed, classify, counted
 from toolloop.providers._media import OPENAI_MEDIA, MediaLimits, media_check, responses_content
 from toolloop.providers._openai_wire import OpenAIWire
 from toolloop.providers._responses_stream import ResponsesReader, responses_usage
@@ -40,9 +42,12 @@ from toolloop.providers._server_tools import (
 )
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.service import STANDARD, service_checked, tier_used
 
 if TYPE_CHECKING:
     import httpx2
+
+    from toolloop.providers._calls import StainlessCalls
 
 _INCOMPLETE: Final[dict[str, StopReason]] = {
     "max_output_tokens": "length",
@@ -52,6 +57,8 @@ _INCOMPLETE: Final[dict[str, StopReason]] = {
 
 class OpenAIProvider:
     """Adapter for the Responses API; nothing is stored at the provider, reasoning travels encrypted with us.
+
+    But for an answer in the background (``options["background"]``): that is stored there, as it must be.
 
     Args:
         api_key: the account's key.
@@ -95,20 +102,21 @@ class OpenAIProvider:
             organization=organization,
             project=project,
         )
+        self._background = BackgroundCalls(self._wire, self.name, self._key)
 
     async def aclose(self) -> None:
         """Close the HTTP client and every open stream with it."""
+        await self._background.aclose()
         await self._wire.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
-        body = self._body(request)
+        body = {**self.body(request), "stream": True}
         reader = ResponsesReader(self.name)
         with billed(
             request, self.name, lambda: responses_usage(mapping(reader.response), reader.items)
         ):
-            async with self._wire.post("/responses", body, request.timeout_s) as opened:
-                request_id, events = opened
+            async with self._events(request, body) as (request_id, events):
                 async for event in events:
                     for delta in reader.read(event):
                         yield delta
@@ -119,21 +127,41 @@ class OpenAIProvider:
                 turn = self._turn(reader, request.model, request_id)
         yield TurnFinished(turn)
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
+    @asynccontextmanager
+    async def _events(
+        self, request: ModelRequest, body: dict[str, Any]
+    ) -> AsyncIterator[tuple[str, AsyncIterator[dict[str, Any]]]]:
+        if body.get("background"):
+            async with aclosing(self._background.events(request, body)) as events:
+                yield "", events
+        else:
+            async with self._wire.post("/responses", body, request.timeout_s) as opened:
+                yield opened
+
+    def calls(self) -> StainlessCalls:
+        """Return calls of the same account beside those of models."""
+        return self._wire.calls()
+
+    def turn(self, response: dict[str, Any], model: str, request_id: str = "") -> Turn:
+        """Return the turn of a whole response, as ``stream`` makes it.
+
+        Raises:
+            ProviderError: the response says that it failed, or has no output.
+        """
+        reader = ResponsesReader(self.name)
+        reader.read_whole(response)
+        with counted(lambda: responses_usage(response, reader.items)):
+            return self._turn(reader, model, request_id)
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """Return a request as JSON, without what asks for a stream; raise BadRequest for what the model can't take."""
         profile = request.profile or profile_for(self.name, request.model)
-        media_check(
-            request,
-            self._media,
-            provider=self.name,
-            image=profile.image_input,
-            pdf=profile.pdf_input,
-        )
+        media_check(request, self._media, provider=self.name, profile=profile)
         items = self._items(request)
         body: dict[str, Any] = {
             "model": request.model,
             "input": items,
             "store": False,
-            "stream": True,
         }
         if request.system and self._system_field:
             body[self._system_field] = request.system
@@ -153,6 +181,14 @@ class OpenAIProvider:
         uses = responses_max_uses(request)
         if uses is not None:
             body["max_tool_calls"] = uses
+        service = service_checked(request.options, profile, request.model)
+        if service.tier:
+            body["service_tier"] = "default" if service.tier == STANDARD else service.tier
+        if service.cache_ttl:
+            body |= cache_fields(service.cache_ttl)
+        if service.background:
+            # What is answered without a connection must be stored there.
+            body |= {"background": True, "store": True}
         if request.cache_key:
             body["prompt_cache_key"] = digest(request.cache_key)
         if request.user_key:
@@ -258,7 +294,15 @@ class OpenAIProvider:
             request_id=request_id or string(response.get("id")),
             account=self._wire.account,
             citations=reader.citations(items),
+            service_tier=tier_used(string(response.get("service_tier"))),
         )
+
+
+def cache_fields(ttl: str) -> dict[str, Any]:
+    """Return the fields that keep a prompt: earlier models know a longest retention, later ones a least lifetime."""
+    return (
+        {"prompt_cache_retention": ttl} if ttl == "24h" else {"prompt_cache_options": {"ttl": ttl}}
+    )
 
 
 def error_text(content: str) -> str:

@@ -23,6 +23,7 @@ from toolloop.models import (
     parse_model,
 )
 from toolloop.providers._common import checked_base_url
+from toolloop.providers._media import takes_media
 from toolloop.providers.base import Provider
 from toolloop.providers.compatible import list_remote_models
 from toolloop.providers.profiles import DEFAULT_MODELS
@@ -39,6 +40,7 @@ __all__ = [
     "list_remote_models",
     "make_provider",
     "parse_model",
+    "takes_media",
 ]
 
 # name -> module and class, imported when first asked for

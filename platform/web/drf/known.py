@@ -37,7 +37,7 @@ def parameters_check(view: Any, request: Request) -> None:
     """
     if not request.query_params:
         return
-    known = parameters_known(_class(view), str(request.method))
+    known = parameters_known(view.__class__, str(request.method))
     if known is None:
         return
     problems = _problems([n for n in request.query_params if n not in known], known, "parameter")
@@ -55,7 +55,7 @@ def body_check(view: Any, request: Request) -> None:
         ParseError: the body cannot be read.
         ValidationError: it names each of them, and the nearest that there is.
     """
-    known = fields_known(_class(view), str(request.method))
+    known = fields_known(view.__class__, str(request.method))
     if known is not None and (problems := _unknown_in(request.data, known)):
         raise exceptions.ValidationError(problems)
 
@@ -95,10 +95,6 @@ def fields_known(view_class: Any, method: str) -> Fields | None:
     if isinstance(shape, OpenApiRequest):
         shape = shape.request
     return _fields(shape)
-
-
-def _class(view: Any) -> Any:
-    return type(view)
 
 
 def _schema(view_class: Any, method: str) -> Any:

@@ -56,7 +56,7 @@ def test_text_is_read_as_text_when_named_pdf(tmp_path):
     [
         ("a.pdf", b"", "empty_file", "0 bytes"),
         ("a.txt", b" \n\t\n ", "empty_file", "blanks"),
-        ("a.pdf", b"\x89PNG\r\n\x1a\n....", "unsupported_type", "PNG image"),
+        ("a.pdf", b"\x00\x00\x00\x20ftypisom....", "unsupported_type", "MP4 video"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "unsupported_type", "old Office"),
         ("a.bin", bytes(range(256)) * 40, "unsupported_type", "unknown binary"),
         ("a.pdf", bytes(range(256)) * 40, "corrupt_file", "PDF"),

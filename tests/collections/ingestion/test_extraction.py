@@ -65,11 +65,10 @@ def test_failure_is_corrupt_when_pdf_is_garbage(tmp_path):
     assert "damaged" in failure.message
 
 
-def test_failure_says_ocr_is_missing_when_pdf_has_only_images(tmp_path):
-    failure = failure_of(make_image_pdf(tmp_path / "a.pdf"))
-    assert failure.code == "no_text"
-    assert "OCR" in failure.message
-    assert "not available yet" in failure.message
+def test_pdf_with_only_images_waits_for_text_recognition(tmp_path):
+    document = document_extract(make_image_pdf(tmp_path / "a.pdf"), name="a.pdf")
+    assert document.is_scanned
+    assert [page.text.strip() for page in document.pages] == ["", ""]
 
 
 def test_failure_is_too_many_pages_when_over_the_limit(tmp_path):
@@ -102,12 +101,12 @@ def test_misnamed_file_is_read_with_a_warning_when_it_is_a_pdf(tmp_path):
     assert "notes.txt" in document.warnings[0]
 
 
-def test_scanned_page_is_reported_when_others_have_text(tmp_path):
+def test_empty_page_is_reported_when_others_have_text(tmp_path):
     lines = ["A page of text that is long enough to count as a page with something to say."] * 3
     path = make_pdf(tmp_path / "a.pdf", [lines, [], lines])
     document = document_extract(path, name="a.pdf", limits=LIMITS)
     assert document.pages[1].junk is JunkReason.TOO_SHORT
-    assert any("1 page has no text" in warning for warning in document.warnings)
+    assert any("1 page has neither text nor a picture" in warning for warning in document.warnings)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ FILES: list[tuple[str, Maker, set[str]]] = [
     ("overlapping.xlsx", raw(overlapping_zip), {"corrupt_file", "too_large"}),
     ("loop.epub", part("epub", "OPS/book.opf", lambda: '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="book.opf" media-type="application/xhtml+xml"/></manifest><spine>' + '<itemref idref="a"/>' * 1000 + "</spine></package>"), {"no_text", "ready", "corrupt_file"}),
     ("no-root.epub", part("epub", "META-INF/container.xml", lambda: "<container/>"), {"corrupt_file"}),
-    ("form-loop.pdf", raw(looping_form), {"no_text", "corrupt_file"}),
+    ("form-loop.pdf", raw(looping_form), {"ready", "corrupt_file"}),
     ("deep-array.pdf", raw(deep_array_pdf), {"no_text", "corrupt_file"}),
     ("no-objects.pdf", raw(lambda: b"%PDF-1.4\n%%EOF"), {"corrupt_file"}),
     ("columns.csv", raw(lambda: b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n" + b"1," * 999_999 + b"1\n"), READY),
@@ -207,7 +207,8 @@ def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
     else:
         end, said = "ready", "."
         chunks = chunk_document(document)
-        assert chunks
+        # Pages without text wait for who reads their pictures.
+        assert chunks or document.is_scanned
         assert "\x00" not in document.text
         assert "root:" not in document.text
         assert all(c.text == document.text[c.char_start : c.char_end] for c in chunks)

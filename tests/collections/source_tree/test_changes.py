@@ -356,7 +356,7 @@ def test_import_keeps_what_it_can_and_names_what_it_left_out(
     cast: Cast, collection: Collection
 ) -> None:
     entries = [
-        ("src/a.py", b"x = 1\n"), ("src/__init__.py", b""), ("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(50)),
+        ("src/a.py", b"x = 1\n"), ("src/__init__.py", b""), ("logo.ico", b"\x00\x00\x01\x00" + bytes(50)),
         ("../evil", b"x"), (".git/config", b"[core]\n"), (".git/hooks/post-checkout", b"#!/bin/sh\n"),
         (".git/HEAD", b"ref: refs/heads/main\n"), (".git/objects/info/alternates", b"/etc\n"), (".env", b"KEY=1"),
         ("src/a.py/below", b"x"),
@@ -370,7 +370,7 @@ def test_import_keeps_what_it_can_and_names_what_it_left_out(
     assert set(files_stored(cast.actor("member"), collection.pk)) == {
         "src/a.py",
         "src/__init__.py",
-        "logo.png",
+        "logo.ico",
     }
     assert list(Document.objects.values_list("path", flat=True)) == ["src/a.py"]
     assert {path for path, _ in result.skipped} == {

@@ -24,7 +24,7 @@ from apps.conversations.models import Assistant, AssistantVersion
 from apps.conversations.services import assistant_create, version_publish
 from apps.tools.services import grant_create, grant_delete
 from jobs.models import ACTIVE, Job
-from runs.models import PendingDecision, Run, RunStatus, ToolCall
+from runs.models import PendingDecision, Run, RunStatus, ToolCall, UsageRecord
 from runs.services import call_decide
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
@@ -41,6 +41,7 @@ from tests.conversations.openai.site import (
     QUESTION,
     SCRIPTED,
     SLOW,
+    TIERED,
     WEATHER,
     Site,
     poor_key,
@@ -67,6 +68,7 @@ def test_official_client_does_all_it_does_elsewhere(site: Site) -> None:
     events_are_told_to_who_wants_them(site)
     structured_answer_fits_its_schema(site)
     settings_reach_the_model(site)
+    tier_is_told_as_it_was_used(site)
     errors_are_errors(site)
     no_money_is_said_once(site)
     client_that_goes_away_stops_the_run(site)
@@ -448,6 +450,35 @@ def settings_reach_the_model(site: Site) -> None:
         assert refused.value.param == "stop"
     with pytest.raises(openai.BadRequestError, match="logprobs"):
         create(model=PLAIN, messages=ASK, logprobs=True)
+
+
+def tier_is_told_as_it_was_used(site: Site) -> None:
+    """https://platform.openai.com/docs/api-reference/chat/object: the answer's may be another than the request's."""
+    chat, responses = site.client.chat.completions, site.client.responses
+    assert chat.create(model=TIERED, messages=ASK, service_tier="default").service_tier == "flex"
+    chunks = list(
+        chat.create(model=TIERED, messages=ASK, stream=True, stream_options={"include_usage": True})
+    )
+    assert [chunk.service_tier for chunk in chunks][-2:] == ["flex", "flex"]
+    kept = responses.create(model=TIERED, input="Is it?", service_tier="auto")
+    assert kept.service_tier == responses.retrieve(kept.id).service_tier == "flex"
+    assert chat.create(model=PLAIN, messages=ASK, service_tier="auto").service_tier is None
+    assert responses.create(model=PLAIN, input="Is it?").service_tier == "auto"
+    with tenant_scope(site.cast.tenant.pk):
+        billed = UsageRecord.objects.filter(model=TIERED.partition("/")[2])
+        assert set(billed.values_list("service_tier", flat=True)) == {"flex"}
+    asked = len(site.fake.log)
+    for ask in (
+        lambda tier: chat.create(model=PLAIN, messages=ASK, service_tier=tier),
+        lambda tier: responses.create(model=PLAIN, input="Is it?", service_tier=tier),
+    ):
+        with pytest.raises(openai.BadRequestError, match="no service tier") as lacking:
+            ask("flex")
+        assert (lacking.value.code, lacking.value.param) == ("unsupported_parameter", "service_tier")  # fmt: skip
+        with pytest.raises(openai.BadRequestError) as unknown:
+            ask("cheap")
+        assert unknown.value.param == "service_tier"
+    assert len(site.fake.log) == asked
 
 
 def errors_are_errors(site: Site) -> None:

@@ -19,6 +19,8 @@ from apps.conversations.openai.wire import (
     usage_json,
 )
 from basics.errors import Invalid
+from tests.toolloop.test_media import DOCX, M4A, MP3, WAV
+from toolloop.media import MAX_MEDIA_BYTES
 from toolloop.messages import ToolResult, Turn, UserMessage
 
 CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
@@ -111,6 +113,53 @@ def test_files_are_taken_as_data_in_both_forms():
         assert [(p.media_type, p.name) for p in message.parts] == [("image/png", "dot.png")]
 
 
+def test_sound_and_office_files_are_taken_as_data():
+    parts = [
+        {"type": "input_audio", "input_audio": {"data": encoded(WAV), "format": "wav"}},
+        {"type": "input_audio", "input_audio": {"data": encoded(MP3), "format": "mp3"}},
+        {"type": "file", "file": {"filename": "memo.docx", "file_data": encoded(DOCX)}},
+        {"type": "text", "text": "What?"},
+    ]
+    (message,) = messages_read([{"role": "user", "content": parts}]).history
+    assert isinstance(message, UserMessage)
+    assert [(p.kind, p.name) for p in message.parts] == [
+        ("audio", "audio.wav"),
+        ("audio", "audio.mp3"),
+        ("office", "memo.docx"),
+    ]
+    assert message.text == "What?"
+
+
+@pytest.mark.parametrize(
+    ("sound", "why"),
+    [
+        ({"data": encoded(WAV), "format": "mp3"}, "said to be audio/mpeg but holds audio/wav"),
+        ({"data": encoded(b"<script>alert(1)</script>"), "format": "wav"}, "holds text/plain"),
+        ({"data": PIXEL, "format": "wav"}, "holds image/png"),
+        ({"data": encoded(M4A), "format": "m4a"}, "wav, mp3, ogg, flac"),
+        ({"data": encoded(WAV)}, "format"),
+        ({"data": encoded(WAV), "format": ["wav"]}, "format"),
+        ({"data": "no base64!", "format": "wav"}, "not in base64"),
+        ({"data": "http://169.254.169.254/x", "format": "wav"}, "not in base64"),
+        ({"data": encoded(WAV + b"0" * MAX_MEDIA_BYTES), "format": "wav"}, "larger than 50 MB"),
+        ({"format": "wav"}, "data"),
+    ],
+    ids=["lie", "page", "picture", "m4a", "no format", "list", "no base64", "address", "large", "none"],
+)  # fmt: skip
+def test_sound_that_cannot_be_used_is_refused_with_its_place(sound, why):
+    parts = [{"type": "input_audio", "input_audio": sound}]
+    with pytest.raises(Invalid, match=why) as refused:
+        messages_read([{"role": "user", "content": parts}])
+    assert list(refused.value.data["fields"]) == ["messages[0].content[0]"]
+
+
+def test_what_is_no_image_cannot_stand_in_for_one():
+    url = f"data:;base64,{encoded(WAV)}"
+    parts = [{"type": "image_url", "image_url": {"url": url}}]
+    with pytest.raises(Invalid, match="these bytes are audio/wav"):
+        messages_read([{"role": "user", "content": parts}])
+
+
 @pytest.mark.parametrize(
     ("file", "why"),
     [
@@ -119,7 +168,7 @@ def test_files_are_taken_as_data_in_both_forms():
         ({"file_data": "http://169.254.169.254/x"}, "not fetched"),
         ({"file_data": "data:text/plain,hello"}, "not fetched"),
         ({"file_data": "no base64!"}, "not in base64"),
-        ({"file_data": encoded(b"PK\x03\x04\x00\xff")}, "no image, PDF or UTF-8 text"),
+        ({"file_data": encoded(b"PK\x03\x04\x00\xff")}, "no image, PDF, DOCX"),
         ({"file_data": encoded(b"x" * 200_001)}, "more than 200,000"),
         ({"file_data": 5}, "file_data"),
     ],

@@ -81,6 +81,14 @@ def _unread(side: Side, role: str) -> None:
         attached.save()
 
 
+def _sounding(side: Side, role: str) -> None:
+    """The attached file is a recording."""
+    attached = side.row("conversations.Attachment", role)
+    attached.document, attached.media_type = side.row("collections.Document", role), "audio/wav"
+    with platform_scope():
+        attached.save()
+
+
 PORTAL: tuple[Row, ...] = (
     Row("assistants:list", action="assistant.read"),
     Row("assistants:example", "POST", "tool.manage", fixed={"name": "trade_compliance"}, ok=302),
@@ -116,6 +124,7 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:attachment-begin", "POST", "conversation.write", data=send(file=uploaded_file)),
     Row("conversations:attachment-add", "POST", "conversation.write", CONVERSATION, data=send(file=uploaded_file)),
     Row("conversations:attachment", "GET", "conversation.read", ATTACHED),
+    Row("conversations:attachment-sound", "GET", "conversation.read", ATTACHED, before=_sounding),
     Row("conversations:attachment-remove", "POST", "conversation.write", ATTACHED, ok=302),
     Row("conversations:attachment-retry", "POST", "conversation.write", ATTACHED, before=_unread, ok=302),
     Row("conversations:list", action="conversation.read"),

@@ -55,7 +55,7 @@ async def test_quick_searches_once_and_answers(wire: Wire) -> None:
     assert "tools" not in condense
     assert wire.call_names(answer) == ["search_documents"]
     ((_, content, is_error),) = wire.results(answer)
-    assert PASSAGE in content
+    assert PASSAGE in json.dumps(content)
     assert not is_error
     assert end.usage.requests == 2
 
@@ -74,5 +74,5 @@ async def test_planned_plans_acts_and_answers(wire: Wire) -> None:
     assert json.dumps(acting["tools"]).count('"search_documents"') == 1
     assert wire.call_names(acting) == ["plan"]
     assert wire.call_names(answer) == ["plan", "search_documents"]
-    assert PASSAGE in wire.results(answer)[1][1]
+    assert PASSAGE in json.dumps(wire.results(answer)[1][1])
     assert end.usage.requests == 3

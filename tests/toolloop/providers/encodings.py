@@ -294,3 +294,61 @@ def google_calls(body: dict[str, Any]) -> list[str]:
 
 def google_error(status: int, word: str, message: str) -> dict[str, Any]:
     return {"error": {"code": status, "message": message, "status": word}}
+
+
+# --- the same answers in one piece, as batches give them -------------------------------------------------------------
+
+
+def events_of(stream: bytes) -> list[dict[str, Any]]:
+    return [
+        json.loads(line.removeprefix("data: "))
+        for line in stream.decode().splitlines()
+        if line.startswith("data: {")
+    ]
+
+
+def responses_whole(script: Script) -> dict[str, Any]:
+    whole: dict[str, Any] = events_of(responses_body(script))[-1]["response"]
+    return whole
+
+
+def anthropic_whole(script: Script) -> dict[str, Any]:
+    message: dict[str, Any] = {}
+    for event in events_of(anthropic_body(script)):
+        if event["type"] == "message_start":
+            message = {**event["message"], "type": "message", "content": []}
+        elif event["type"] == "content_block_start":
+            message["content"].append(dict(event["content_block"]))
+        elif event["type"] == "content_block_delta":
+            block, delta = message["content"][-1], event["delta"]
+            for name in ("text", "thinking", "signature"):
+                if delta["type"] == f"{name}_delta":
+                    block[name] += delta[name]
+            if delta["type"] == "input_json_delta":
+                block["raw"] = block.get("raw", "") + delta["partial_json"]
+        elif event["type"] == "message_delta":
+            message |= event["delta"]
+            counts = {k: v for k, v in event.get("usage", {}).items() if v is not None}
+            message["usage"] = {**message.get("usage", {}), **counts}
+    for block in message["content"]:
+        if raw := block.pop("raw", ""):
+            block["input"] = json.loads(raw)
+    return message
+
+
+def google_whole(script: Script) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    parts: list[dict[str, Any]] = []
+    candidate: dict[str, Any] = {}
+    for event in events_of(google_body(script)):
+        whole |= event
+        given = event["candidates"][0]
+        for part in given.get("content", {}).get("parts", ()):
+            is_text = set(part) <= {"text", "thought"}
+            if is_text and parts and set(parts[-1]) == set(part):
+                parts[-1] = {**part, "text": parts[-1]["text"] + part["text"]}
+            else:
+                parts.append(part)
+        candidate |= given
+    candidate["content"] = {"role": "model", "parts": parts}
+    return {**whole, "candidates": [candidate]}

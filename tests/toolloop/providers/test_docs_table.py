@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from toolloop.media_types import AUDIO
 from toolloop.providers._media import (
     ANTHROPIC_MEDIA,
     COMPATIBLE_MEDIA,
@@ -43,6 +44,9 @@ def table() -> str:
         row("facts about", [f"`{model}`" for model in models.values()]),
         row("images", yes([p.image_input for p in profiles])),
         row("PDF files", yes([p.pdf_input for p in profiles])),
+        row("audio", [_audio(p, lim) for p, lim in zip(profiles, limits, strict=True)]),
+        row("further files", [_files(p, lim) for p, lim in zip(profiles, limits, strict=True)]),
+        row("cites passages itself", yes([p.cites_passages for p in profiles])),
         row("URLs instead of bytes", [", ".join(sorted(lim.fetches)) or "no" for lim in limits]),
         row("MB of one image", [str(lim.image * 3 // 4 // 2**20) for lim in limits]),
         row("MB of all files", [str(lim.total * 3 // 4 // 2**20) for lim in limits]),
@@ -58,6 +62,15 @@ def table() -> str:
         row("efforts", [", ".join(p.efforts) or "none" for p in profiles]),
     ]
     return "\n".join(rows)
+
+
+def _audio(profile: Profile, limits: MediaLimits) -> str:
+    names = ", ".join(sorted(AUDIO[kind].upper() for kind in limits.audio))
+    return names if profile.audio_input else f"stated: {names}" if names else "no"
+
+
+def _files(profile: Profile, limits: MediaLimits) -> str:
+    return ", ".join(sorted(limits.files)) if profile.file_input else "no"
 
 
 def test_table_in_the_docs_is_what_the_code_says() -> None:

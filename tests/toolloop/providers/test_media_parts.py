@@ -20,7 +20,7 @@ from tests.toolloop.providers.wires import (
     play,
     stored,
 )
-from tests.toolloop.test_media import PDF, PNG
+from tests.toolloop.test_media import DOCX, M4A, MP3, PDF, PNG, WAV, XLSX
 from toolloop import errors
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
@@ -273,3 +273,98 @@ async def test_files_are_rendered_anew_when_the_provider_changes(wire: Wire) -> 
     form = {OPENAI: RESPONSES_IMAGE, ANTHROPIC: ANTHROPIC_IMAGE, GOOGLE: GEMINI_IMAGE}
     assert shown[0] == form.get(wire, CHAT_IMAGE)
     assert "I see." in str(messages[1])
+
+
+SOUND, SONG = Media.from_bytes(WAV, name="call.wav"), Media.from_bytes(MP3, name="call.mp3")
+TABLE = Media.from_bytes(b"code,duty\n1,5 \xe2\x82\xac\n", "text/csv", "duties.csv")
+WORDS, SHEET = Media.from_bytes(DOCX, name="memo"), Media.from_bytes(XLSX, name="Sums.XLSX")
+OPEN_XML = "application/vnd.openxmlformats-officedocument."
+
+
+def data_url(part: Media) -> str:
+    return f"data:{part.media_type};base64,{part.data}"
+
+
+@pytest.mark.parametrize(
+    ("wire", "parts", "blocks"),
+    [
+        (
+            OPENAI,
+            (TABLE, WORDS, SHEET),
+            [
+                {"type": "input_file", "filename": "duties.csv", "file_data": data_url(TABLE)},
+                {"type": "input_file", "filename": "memo.docx", "file_data": data_url(WORDS)},
+                {"type": "input_file", "filename": "Sums.XLSX", "file_data": data_url(SHEET)},
+            ],
+        ),
+        (
+            COMPATIBLE,
+            (SOUND, SONG),
+            [
+                {"type": "input_audio", "input_audio": {"data": SOUND.data, "format": "wav"}},
+                {"type": "input_audio", "input_audio": {"data": SONG.data, "format": "mp3"}},
+            ],
+        ),
+        (
+            ANTHROPIC,
+            (TABLE,),
+            [
+                {
+                    "type": "document",
+                    "source": {
+                        "type": "text",
+                        "media_type": "text/plain",
+                        "data": "code,duty\n1,5 \u20ac\n",
+                    },
+                    "title": "duties.csv",
+                }
+            ],
+        ),
+        (
+            GOOGLE,
+            (SOUND, SONG, TABLE),
+            [
+                {"inlineData": {"mimeType": "audio/wav", "data": SOUND.data}},
+                {"inlineData": {"mimeType": "audio/mp3", "data": SONG.data}},
+                {"inlineData": {"mimeType": "text/csv", "data": TABLE.data}},
+            ],
+        ),
+    ],
+    ids=str,
+)
+async def test_sound_and_files_are_exactly_this(
+    wire: Wire, parts: tuple[Media, ...], blocks: list[dict[str, Any]]
+) -> None:
+    settings = {"audio_input": True} if wire is COMPATIBLE else {}
+    (message,) = await sent(wire, UserMessage("Listen.", parts=parts), **settings)
+    assert (message.get("content") or message["parts"])[:-1] == blocks
+
+
+@pytest.mark.parametrize(
+    ("wire", "part", "message"),
+    [
+        (OPENAI, SOUND, "takes no audio: choose another model, or leave out the file 'call.wav'"),
+        (XAI, SOUND, "takes no audio"),
+        (ANTHROPIC, SONG, "takes no audio"),
+        (COMPATIBLE, SOUND, "takes no audio"),
+        (GOOGLE, Media.from_bytes(M4A, name="a.m4a"), "takes no audio of the type audio/mp4"),
+        (ANTHROPIC, WORDS, "takes no office files"),
+        (GOOGLE, SHEET, "takes no office files"),
+        (XAI, TABLE, "takes no text files"),
+        (COMPATIBLE, TABLE, "takes no text files"),
+        (
+            GOOGLE,
+            Media.from_url("https://example.org/a.wav", "audio/wav"),
+            "google does not fetch audio",
+        ),
+    ],
+    ids=str,
+)
+async def test_sound_and_files_that_a_model_lacks_are_refused_before_anything_is_sent(
+    wire: Wire, part: Media, message: str
+) -> None:
+    recorder = Recorder()
+    provider = wire.provider(recorder)
+    with pytest.raises(errors.UnsupportedFeature, match=message):
+        await play(provider, wire.request(UserMessage("Listen.", parts=(part,))))
+    assert recorder.requests == []

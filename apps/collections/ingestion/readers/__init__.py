@@ -24,6 +24,7 @@ _READERS: dict[str, tuple[str, str]] = {
     detect.JSON: ("json", "JsonReader"),
     detect.JSON_LINES: ("json", "JsonLinesReader"),
     detect.EML: ("eml", "EmlReader"),
+    **dict.fromkeys(sorted(detect.IMAGES), ("image", "ImageReader")),
 }
 
 __all__ = ["Reader", "Reading", "media_types", "reader_for"]
@@ -49,5 +50,8 @@ def reader_for(media_type: str) -> Reader:
             FailureCode.UNSUPPORTED_TYPE, f"Files of type {media_type} cannot be read yet."
         )
     module = import_module(f"{__name__}.{entry[0]}")
+    if media_type in detect.IMAGES:
+        of_image: Reader = module.ImageReader(media_type)
+        return of_image
     reader: Reader = getattr(module, entry[1])()
     return reader

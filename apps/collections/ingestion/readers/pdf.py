@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,12 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from apps.collections.ingestion import detect
+from apps.collections.ingestion.ocr.types import Scan
 from apps.collections.ingestion.readers.base import Reading, clean_text
+from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
 from apps.collections.ingestion.readers.pdf_headings import HeadingFinder, outline_titles
+from apps.collections.ingestion.readers.pdf_rtl import Place
+from apps.collections.ingestion.readers.pdf_scans import is_scanned
 from apps.collections.ingestion.readers.pdf_tables import TableFinder
 from apps.collections.ingestion.readers.pdf_text import clean_page
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
@@ -19,7 +24,7 @@ PAGE_END = "\n\n"
 
 
 class PdfReader:
-    """Read the text layer of a PDF; scanned pages without one are not recognised (no OCR)."""
+    """Read the text layer of a PDF; scanned pages are marked for text recognition (OCR)."""
 
     media_types = (detect.PDF,)
 
@@ -53,7 +58,9 @@ def open_pdf(path: Path) -> pypdfium2.PdfDocument:
         ReadFailure: ``encrypted_pdf`` or ``corrupt_file``.
     """
     try:
-        return pypdfium2.PdfDocument(path)
+        document = pypdfium2.PdfDocument(path)
+        document.init_forms()  # before any page is opened, so that fields have values
+        return document
     except pypdfium2.PdfiumError as error:
         code = getattr(error, "err_code", None)
         if code in (pdfium_c.FPDF_ERR_PASSWORD, pdfium_c.FPDF_ERR_SECURITY):
@@ -71,6 +78,23 @@ def raw_page_text(textpage: pypdfium2.PdfTextPage) -> str:
     """Give PDFium's own text of a page; unpaired surrogates stay, so that offsets can be mapped back."""
     text: str = textpage.get_text_range(errors="surrogatepass")
     return text
+
+
+def letter_places(textpage: pypdfium2.PdfTextPage, raw: str) -> Place:
+    """Give the function that tells where a character of a page's raw text stands, from the left."""
+    wide = [i for i, ch in enumerate(raw) if ch > "\uffff"]
+    rect = pdfium_c.FS_RECTF()
+
+    def place(offset: int) -> float | None:
+        # PDFium counts in UTF-16 units.
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(
+            textpage.raw, offset + bisect_left(wide, offset)
+        )
+        if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage.raw, index, rect):
+            return None
+        return (float(rect.left) + float(rect.right)) / 2
+
+    return place
 
 
 def _pages(
@@ -93,29 +117,33 @@ def _pages(
             continue
         textpage = page.get_textpage()
         raw = raw_page_text(textpage)
-        cleaned = clean_page(raw)
+        cleaned = clean_page(raw, letter_places(textpage, raw))
+        written = page_written(document, page)
+        own = cleaned.text + written_text(written)
         lines = finder.measure(textpage, raw, cleaned)
         regions = tables.find(page, textpage, raw, cleaned, index + 1)
+        scan = Scan("wanted") if is_scanned(page, textpage, cleaned.text) else None
         width, height = page.get_size()
         textpage.close()
         page.close()
-        chars += len(cleaned.text)
+        chars += len(own)
         if chars > limits.max_chars:
             raise ReadFailure(
                 FailureCode.TOO_LARGE,
                 f"The PDF holds more than {limits.max_chars:,} characters of text. Split it.",
             )
-        if any(ch.isalnum() for ch in cleaned.text):
+        if scan is not None or any(ch.isalnum() for ch in own):
             has_text = True
         else:
             empty_pages += 1
         finder.add(
             PageText(
                 number=index + 1,
-                text=cleaned.text + PAGE_END,
+                text=own + PAGE_END,
                 width=round(width, 2),
                 height=round(height, 2),
                 regions=tuple(regions),
+                scan=scan,
             ),
             lines,
         )
@@ -132,10 +160,7 @@ def _pages(
         warnings.append(f"Pages that could not be read: {_ranges(bad_pages)}.")
     if empty_pages:
         noun = "page has" if empty_pages == 1 else "pages have"
-        warnings.append(
-            f"{empty_pages} {noun} no text; if they are scans, they need text recognition (OCR), "
-            "which is not available yet."
-        )
+        warnings.append(f"{empty_pages} {noun} neither text nor a picture.")
 
 
 def _no_text(bad_pages: list[int], empty_pages: int) -> ReadFailure:
@@ -146,8 +171,7 @@ def _no_text(bad_pages: list[int], empty_pages: int) -> ReadFailure:
         )
     return ReadFailure(
         FailureCode.NO_TEXT,
-        "The PDF holds only images, no text (a scan?). Text recognition (OCR) is not available yet: "
-        "upload a version with a text layer.",
+        "The pages of this PDF are empty: they hold neither text nor pictures. Export it again.",
     )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from apps.collections.ingestion.readers.pdf_rtl import Place, reading_order
+
 # PDFium writes U+FFFE for a hyphen at a line end and joins the lines there, whether the hyphen belongs to the word or not.
 _LINE_HYPHEN = "\ufffe"
+_FORMS = "\ufb00-\ufb06\ufb1d-\ufdfb\ufe70-\ufefc"
+"""Ligatures and letters in the shape that their place in a word gives them: search knows the plain letters."""
 _EDIT = re.compile(
-    "[ \t]*\r\n|[ \t]+\n|\r|\ufffe|\u00ad|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ud800-\udfff\uffff]+"
+    f"[ \t]*\r\n|[ \t]+\n|\r|\ufffe|\u00ad|[{_FORMS}]|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\ud800-\udfff\uffff]+"
 )
 _AROUND = re.compile(r"[^\W_]*\Z"), re.compile(r"[^\W_]*")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,23 +30,35 @@ class CleanPage:
         text: the page's text as stored.
         clean_starts: ascending offsets into ``text`` where a run copied unchanged begins.
         raw_starts: for each of them the offset into the raw text.
+        order: of right-to-left text, for each character in reading order its offset in the raw text.
     """
 
     text: str
     clean_starts: tuple[int, ...]
     raw_starts: tuple[int, ...]
+    order: tuple[int, ...] | None = None
 
     def raw_offset(self, offset: int) -> int:
         """Map an offset of the cleaned text to the raw text."""
         i = max(0, bisect_right(self.clean_starts, offset) - 1)
-        return self.raw_starts[i] + offset - self.clean_starts[i]
+        found = self.raw_starts[i] + offset - self.clean_starts[i]
+        if self.order is None:
+            return found
+        return self.order[min(found, len(self.order) - 1)]
 
 
-def clean_page(raw: str) -> CleanPage:
+def clean_page(raw: str, place: Place | None = None) -> CleanPage:
     """Clean a page: ``\\n`` newlines without blanks before them, no control codes, line-end hyphens resolved.
+
+    Args:
+        raw: PDFium's text of the page.
+        place: tells where a character stands, for right-to-left text; without it that stays as it came.
 
     The result depends on this page's text alone, so that a later call for highlighting finds the same offsets.
     """
+    order: list[int] | None = None
+    if place is not None:
+        raw, order = reading_order(raw, place)
     pieces: list[str] = []
     clean_starts: list[int] = []
     raw_starts: list[int] = []
@@ -57,6 +74,8 @@ def clean_page(raw: str) -> CleanPage:
         found = match.group()
         if "\n" in found or found == "\r":
             new = "\n"
+        elif found[0] >= "\ufb00" and found[0] < "\uff00":
+            new = unicodedata.normalize("NFKC", found)
         elif found == _LINE_HYPHEN:
             if words is None:
                 whole = _BROKEN_WORD.sub(" ", raw)
@@ -74,7 +93,12 @@ def clean_page(raw: str) -> CleanPage:
         pieces.append(raw[position:])
         clean_starts.append(length)
         raw_starts.append(position)
-    return CleanPage("".join(pieces), tuple(clean_starts) or (0,), tuple(raw_starts) or (0,))
+    return CleanPage(
+        "".join(pieces),
+        tuple(clean_starts) or (0,),
+        tuple(raw_starts) or (0,),
+        None if order is None else tuple(order),
+    )
 
 
 def _resolve_hyphen(raw: str, start: int, end: int, words: frozenset[str]) -> str:

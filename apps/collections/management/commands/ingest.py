@@ -109,11 +109,13 @@ class Command(BaseCommand):
         tenant = tenant_named(options["tenant"])
         with tenant_scope(tenant.pk):
             actor = system_actor(tenant.pk)
-            files = list(_files(options["paths"]))
+            skipped: dict[str, str] = {}
+            files = list(_files(options["paths"], skipped))
             sources = list(_sources(files, options))
             files = [path for path in files if not is_archive(path.name)]
             if not files and not sources:
-                raise CommandError("No file of a supported format was found there.")
+                left = "".join(f"\nskipped {path}: {why}" for path, why in skipped.items())
+                raise CommandError(f"No file of a supported format was found there.{left}")
             collection = self._collection(tenant, actor, options)
             console = Console(stderr=True, quiet=options["json"] and not sys.stderr.isatty())
             with Progress(
@@ -124,6 +126,7 @@ class Command(BaseCommand):
                 console=console,
             ) as progress:
                 work = _Work(tenant, actor, collection, progress, options["timeout"])
+                work.skipped = skipped
                 work.upload(files)
                 work.bring(sources)
                 ended = work.finish()
@@ -165,6 +168,7 @@ class _Work:
     ) -> None:
         self.tenant, self.actor, self.collection = tenant, actor, collection
         self.refused: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
         self.imports: list[Import] = []
         self._progress = progress
         self._bars: dict[int, TaskID] = {}
@@ -257,6 +261,7 @@ def _found(work: _Work, ended: list[Document]) -> dict[str, Any]:
                 "chunks": d.chunk_count,
                 "error_code": d.error_code,
                 "error_message": d.error_message,
+                "warnings": d.warnings,
                 "seconds": d.timings,
             }
             for d in ended
@@ -275,6 +280,7 @@ def _found(work: _Work, ended: list[Document]) -> dict[str, Any]:
             for row in work.imports
         ],
         "refused": [{"path": path, "message": text} for path, text in work.refused.items()],
+        "skipped": [{"path": path, "message": text} for path, text in work.skipped.items()],
     }
 
 
@@ -284,6 +290,8 @@ def _lines(work: _Work, ended: list[Document]) -> Iterator[str]:
             yield f"ready   {document.name}: {document.page_count} pages, {document.chunk_count} chunks"
         else:
             yield f"{document.status:7} {document.name}: {document.error_message} ({document.error_code})"
+        for warning in document.warnings:
+            yield f"        warning: {warning}"
     for row in work.imports:
         counts = ", ".join(
             f"{count} {name}"
@@ -298,6 +306,8 @@ def _lines(work: _Work, ended: list[Document]) -> Iterator[str]:
             yield f"        {word}: {problem['path']}: {problem['message']} ({problem['reason']})"
     for path, text in work.refused.items():
         yield f"refused {path}: {text}"
+    for path, text in work.skipped.items():
+        yield f"skipped {path}: {text}"
 
 
 def _sources(files: list[Path], options: dict[str, Any]) -> Iterator[_Source]:
@@ -325,16 +335,39 @@ def _absolute(text: str) -> str:
     return str(Path(text).absolute())
 
 
-def _files(paths: list[Path]) -> Iterator[Path]:
-    """Yield the files named, and those of a supported format in the folders named."""
+def _files(paths: list[Path], skipped: dict[str, str]) -> Iterator[Path]:
+    """Yield the files named, and those of a supported format in the folders named.
+
+    Args:
+        skipped: gets every other entry of those folders, with the reason.
+    """
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.is_file())
-            yield from (p for p in inside if p.suffix.lower() in SUPPORTED_SUFFIXES)
+            for inside in sorted(path.rglob("*")):
+                why = _why_skipped(inside)
+                if why:
+                    skipped[str(inside)] = why
+                elif inside.is_file():
+                    yield inside
         elif path.is_file():
             yield path
         else:
             raise CommandError(f"There is no file {path}.")
+
+
+def _why_skipped(path: Path) -> str:
+    """Return why an entry of a folder is not uploaded, "" for one that is and for a folder."""
+    if path.is_symlink() and not path.exists():
+        return "a link that leads nowhere"
+    if path.is_dir():
+        return ""
+    if not path.is_file():
+        return "neither a file nor a folder"
+    if path.suffix.lower() in SUPPORTED_SUFFIXES or is_archive(path.name):
+        return ""
+    if not path.suffix:
+        return "its name has no ending that tells its format; name the file itself to have it read"
+    return f"files that end in {path.suffix} are not read from folders; name the file itself to have it tried"
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +64,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="of a new dataset")
         parser.add_argument("--model", default="extractive", help="an id of the model list; extractive needs no key")  # fmt: skip
         parser.add_argument("--judge-model", default="", help="another model for filter and judge")
+        parser.add_argument("--service-tier", default="", metavar="flex", help="standard, flex or priority, of providers that have it")  # fmt: skip
         parser.add_argument("--rows", type=int, default=50)
         parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")  # fmt: skip
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
@@ -126,6 +126,7 @@ class Command(BaseCommand):
             "concurrency": options["concurrency"],
             "judge_model": options["judge_model"],
             "language": options["language"],
+            "service_tier": options["service_tier"],
             "personas": options["persona"],
             "styles": options["style"],
             "max_turns": options["max_turns"],
@@ -291,7 +292,7 @@ def _shares(text: str) -> dict[str, float]:
 
 
 def _written(actor: Actor, job: GenerationJob, out: Path) -> int:
-    """Write the job's rows as an export to JSON Lines has them, in the order of their quotas; without their numbers here.
+    """Write the job's rows as an export to JSON Lines has them, in the order of their quotas.
 
     The file appears when it is whole.
     """
@@ -300,7 +301,7 @@ def _written(actor: Actor, job: GenerationJob, out: Path) -> int:
 
     def records() -> Iterator[Record]:
         for row in selectors.job_rows(actor=actor, job=job):
-            yield replace(record_of(row), id="")
+            yield record_of(row)
 
     with partial.open("wb") as file:
         for line in format_get("jsonl").write(records, Card(job.dataset.name)):

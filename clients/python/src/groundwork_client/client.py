@@ -793,7 +793,7 @@ class Groundwork(Transport):
         return cast("models.DocumentTypeRules", self._call("GET", "/api/v1/document-types"))
 
     def document_types_set(self, body: models.DocumentTypeRulesRequest, *, idempotency_key: str | None = None) -> models.DocumentTypeRules:
-        """Replace the rules; they count for documents that are read from now on. Null removes them."""
+        """Replace the rules; documents that are here get their types in the background. Null removes the rules."""
         return cast("models.DocumentTypeRules", self._call("PUT", "/api/v1/document-types", body=body, idempotency_key=idempotency_key))
 
     def document_types_example(self) -> models.DocumentTypeRules:
@@ -926,9 +926,9 @@ class Groundwork(Transport):
         """Go through all rows of ``feedback_list``, page by page."""
         return self._every(lambda cursor: self.feedback_list(page_size=page_size, verdict=verdict, cursor=cursor))
 
-    def generations_get(self, id: int) -> models.Generation:
+    def generations_get(self, id: int) -> models.GenerationDetail:
         """Return how far a job is and what it has cost."""
-        return cast("models.Generation", self._call("GET", f"/api/v1/generations/{id}"))
+        return cast("models.GenerationDetail", self._call("GET", f"/api/v1/generations/{id}"))
 
     def generations_pause(self, id: int, *, idempotency_key: str | None = None) -> models.Generation:
         """Let what is under way end and begin nothing more."""

@@ -246,8 +246,9 @@ class AssistantInputRequest(TypedDict):
     output_schema: NotRequired[dict[str, Any] | None]
     """JSON Schema of type object, with the output `schema`."""
     options: NotRequired[dict[str, Any]]
-    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort; tools, code and planned:
-    max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters."""
+    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort, service_tier, cache_ttl,
+    background; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types,
+    filters."""
     starters: NotRequired[list[str]]
     """Questions that a new conversation offers."""
     helpers: NotRequired[list[int]]
@@ -288,7 +289,8 @@ class Attachment(TypedDict):
     size: int
     """Bytes."""
     kind: AttachmentKindEnum
-    """text: read and searched; image, and scan (a short PDF without text): shown to a model that can look at it."""
+    """text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF without text): given as it
+    is to a model that can take it."""
     state: AttachmentStateEnum
     """reading, ready or failed. A question may be asked meanwhile: its answer waits."""
     problem: str
@@ -305,7 +307,7 @@ class AttachmentInputRequest(TypedDict):
     file: transport.File
     """The file, as multipart/form-data."""
 
-AttachmentKindEnum: TypeAlias = "Literal['text', 'image', 'scan']"
+AttachmentKindEnum: TypeAlias = "Literal['text', 'image', 'audio', 'scan']"
 
 AttachmentStateEnum: TypeAlias = "Literal['reading', 'ready', 'failed']"
 
@@ -341,6 +343,21 @@ class BaselineOutput(TypedDict):
     arm: int
     note: str
     created_at: str
+
+
+@final
+class BatchRound(TypedDict):
+    number: int
+    """From 1; each turn of an answer that calls tools takes a round."""
+    total: int
+    """Requests in it."""
+    done: int
+    """Answers that are back, as far as the provider tells."""
+    sent_at: str | None
+    due_at: str | None
+    """When the provider gives up on what it has not answered."""
+    is_stopping: bool
+    """The provider was told to stop."""
 
 BlankEnum: TypeAlias = "Literal['']"
 
@@ -457,6 +474,10 @@ ChatCompletionObjectEnum: TypeAlias = "Literal['chat.completion']"
 @final
 class ChatCompletionShapeRequest(TypedDict):
     """Settings of the model that both APIs have."""
+    service_tier: NotRequired[ServiceTierEnum | NullEnum | None]
+    """The provider's tier: flex costs about half and is slow, priority (also called fast) is quick and costs more.
+    The answer says which was used. Refused where the model does not have it.  * `auto` - auto * `default` - default
+    * `flex` - flex * `priority` - priority * `fast` - fast"""
     temperature: NotRequired[float | None]
     top_p: NotRequired[float | None]
     parallel_tool_calls: NotRequired[bool | None]
@@ -617,7 +638,8 @@ class ChunkRead(TypedDict):
     user: int | None
     user_name: str
     """Empty for somebody who is gone."""
-    chunk: int
+    chunk: int | None
+    """Null: lines of the file itself."""
     document: int
     document_name: str
     """As it was when the passage was read."""
@@ -756,8 +778,9 @@ class CollectionInputRequest(TypedDict):
     """Less than half of chunk_size; 200 if not given."""
     language: NotRequired[LanguageEnum]
     """How words are reduced to stems; a change reads every document again.  * `simple` - simple * `arabic` - arabic
-    * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` - french * `german`
-    - german * `greek` - greek * `hungarian` - hungarian * `italian` - italian * `norwegian` - norwegian *
+    * `czech` - czech * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` -
+    french * `german` - german * `greek` - greek * `hindi` - hindi * `hungarian` - hungarian * `indonesian` -
+    indonesian * `italian` - italian * `norwegian` - norwegian * `persian` - persian * `polish` - polish *
     `portuguese` - portuguese * `romanian` - romanian * `russian` - russian * `spanish` - spanish * `swedish` -
     swedish * `turkish` - turkish"""
     links_by: NotRequired[LinksByEnum]
@@ -2010,6 +2033,31 @@ class Generation(TypedDict):
 
 
 @final
+class GenerationDetail(TypedDict):
+    id: int
+    dataset_id: int
+    model: str
+    settings: dict[str, Any]
+    state: GenerationStateEnum
+    reason: str
+    """Why it waits or has ended."""
+    wanted: int
+    kept: int
+    dropped: int
+    failed: int
+    estimate: dict[str, Any]
+    """low, middle, high in USD; empty before a probe."""
+    budget_usd: str | None
+    spent_usd: str
+    shortfall: list[dict[str, Any]]
+    manifest: dict[str, Any]
+    created_at: str
+    finished_at: str | None
+    batch: BatchRound | None
+    """What is with a provider at half price; null while nothing is."""
+
+
+@final
 class GenerationResumeRequest(TypedDict):
     budget_usd: NotRequired[str | None]
 
@@ -2021,7 +2069,9 @@ class GenerationStartRequest(TypedDict):
     settings: dict[str, Any]
     """collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as
     de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, weights, minima,
-    max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd."""
+    max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd, service_tier (standard, flex,
+    priority), cache_ttl, background, delivery (now, or batch for half the price within a day for each turn of a
+    model)."""
     budget_usd: NotRequired[str | None]
     probe: NotRequired[int]
     """Pause after so many ended items with an estimate; 0 goes on."""
@@ -2185,7 +2235,7 @@ class JudgeCheckOutput(TypedDict):
 
 KindEnum: TypeAlias = "Literal['user', 'api_key']"
 
-LanguageEnum: TypeAlias = "Literal['simple', 'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'spanish', 'swedish', 'turkish']"
+LanguageEnum: TypeAlias = "Literal['simple', 'arabic', 'czech', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hindi', 'hungarian', 'indonesian', 'italian', 'norwegian', 'persian', 'polish', 'portuguese', 'romanian', 'russian', 'spanish', 'swedish', 'turkish']"
 
 LastOutcomeEnum: TypeAlias = "Literal['passed', 'failed']"
 
@@ -2858,8 +2908,9 @@ class PatchedCollectionInputRequest(TypedDict):
     """Less than half of chunk_size; 200 if not given."""
     language: NotRequired[LanguageEnum]
     """How words are reduced to stems; a change reads every document again.  * `simple` - simple * `arabic` - arabic
-    * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` - french * `german`
-    - german * `greek` - greek * `hungarian` - hungarian * `italian` - italian * `norwegian` - norwegian *
+    * `czech` - czech * `danish` - danish * `dutch` - dutch * `english` - english * `finnish` - finnish * `french` -
+    french * `german` - german * `greek` - greek * `hindi` - hindi * `hungarian` - hungarian * `indonesian` -
+    indonesian * `italian` - italian * `norwegian` - norwegian * `persian` - persian * `polish` - polish *
     `portuguese` - portuguese * `romanian` - romanian * `russian` - russian * `spanish` - spanish * `swedish` -
     swedish * `turkish` - turkish"""
     links_by: NotRequired[LinksByEnum]
@@ -3219,6 +3270,10 @@ class ResponseInputsOutput(TypedDict):
 @final
 class ResponseShapeRequest(TypedDict):
     """Settings of the model that both APIs have."""
+    service_tier: NotRequired[ServiceTierEnum | NullEnum | None]
+    """The provider's tier: flex costs about half and is slow, priority (also called fast) is quick and costs more.
+    The answer says which was used. Refused where the model does not have it.  * `auto` - auto * `default` - default
+    * `flex` - flex * `priority` - priority * `fast` - fast"""
     temperature: NotRequired[float | None]
     top_p: NotRequired[float | None]
     parallel_tool_calls: NotRequired[bool | None]
@@ -3582,6 +3637,8 @@ class SearchTrace(TypedDict):
     timings_ms: dict[str, float]
     reranker: str | None
     """What ordered the best passages anew; null where nothing did."""
+
+ServiceTierEnum: TypeAlias = "Literal['auto', 'default', 'flex', 'priority', 'fast']"
 
 
 @final
@@ -3973,7 +4030,8 @@ class ToolGrant(TypedDict):
     note: str
     created_at: str
     warning: str
-    """Says that the grant matches no tool of the workspace now; empty where it matches one."""
+    """Says that the grant matches no tool of the workspace now, or that its role, member or key is gone; else
+    empty."""
 
 
 @final
@@ -4311,6 +4369,8 @@ class TraceStep(TypedDict):
     cached_tokens: int
     output_tokens: int
     cost_usd: str | None
+    service_tier: str
+    """The provider's service tier it is priced by; empty for the usual one."""
     finished_at: str
     calls: list[TraceCall]
 
@@ -4531,8 +4591,9 @@ class VersionInputRequest(TypedDict):
     output_schema: NotRequired[dict[str, Any] | None]
     """JSON Schema of type object, with the output `schema`."""
     options: NotRequired[dict[str, Any]]
-    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort; tools, code and planned:
-    max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters."""
+    """Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort, service_tier, cache_ttl,
+    background; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types,
+    filters."""
     starters: NotRequired[list[str]]
     """Questions that a new conversation offers."""
     helpers: NotRequired[list[int]]

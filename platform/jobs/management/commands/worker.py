@@ -106,7 +106,8 @@ def _when_forked(**kwargs: Any) -> None:
     watcher = threading.Thread(target=_interrupt_on_stop, name="job-stop", daemon=True)
     watcher.start()
     util.Finalize(None, drain_if_started, exitpriority=100)
-    util.Finalize(None, slots.small_join, exitpriority=90)
+    util.Finalize(None, slots.small.join, exitpriority=90)
+    util.Finalize(None, slots.scans.join, exitpriority=90)
 
 
 def _on_terminate(*_: Any) -> None:

@@ -1,0 +1,62 @@
+"""Text that was decoded wrongly somewhere before it came here: found by what it would be, and said to the owner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_LOOKED_AT = 400_000  # characters
+_LEAST = 3
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]{2,24}")
+_LOST = "\ufffd"
+
+
+def garbled_warning(texts: Iterable[str]) -> str:
+    """Return a warning about letters that were garbled, "" where nothing looks so.
+
+    Args:
+        texts: of the pages, in order; the first ``400,000`` characters are looked at.
+    """
+    text = "".join(_within(texts))
+    lost = text.count(_LOST)
+    examples: list[tuple[str, str]] = []
+    count = 0
+    for match in _NOT_ASCII.finditer(text):
+        meant = _meant(match.group())
+        if meant is not None:
+            count += 1
+            if len(examples) < 2 and (match.group(), meant) not in examples:
+                examples.append((match.group(), meant))
+    if count >= _LEAST:
+        shown = " and ".join(f"“{bad}” for “{good}”" for bad, good in examples)
+        return (
+            f"Letters are garbled in {count:,} places of this text, for example {shown}: it was saved in another "
+            "encoding than it says. Search finds them as they stand; save the file as UTF-8 and upload it again."
+        )
+    if lost >= _LEAST:
+        return (
+            f"{lost:,} characters of this text could not be decoded and stand as “{_LOST}”. Save the file as UTF-8 and "
+            "upload it again."
+        )
+    return ""
+
+
+def _within(texts: Iterable[str]) -> Iterable[str]:
+    left = _LOOKED_AT
+    for text in texts:
+        if left <= 0:
+            return
+        yield text[:left]
+        left -= len(text)
+
+
+def _meant(text: str) -> str | None:
+    """Undo the usual accident, UTF-8 read as Windows-1252 or Latin-1; None where that gives nothing."""
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            meant = text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+        if meant != text and all(ch.isprintable() for ch in meant):
+            return meant
+    return None

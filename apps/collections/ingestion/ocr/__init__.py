@@ -1,0 +1,1 @@
+"""Text recognition (OCR): pictures of pages become text whose words know where they stand."""

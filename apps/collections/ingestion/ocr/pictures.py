@@ -1,0 +1,166 @@
+"""Open pictures that somebody uploaded: what they claim is checked before a pixel is unpacked."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
+
+from apps.collections.ingestion import detect
+from apps.collections.ingestion.types import FailureCode, ReadFailure
+
+MAX_PIXELS = 80_000_000
+"""Of one picture: an A3 page at 600 dpi has 70 million. A small file can claim far more and unpack to gigabytes."""
+LONGEST_SIDE = 2000
+"""Pixels at which a page is read: A4 at 170 dpi. Larger ones are scaled down; that costs no recall and halves the time."""
+_SMALL_SIDE = 700
+
+FORMATS: dict[str, str] = {
+    detect.PNG: "PNG",
+    detect.JPEG: "JPEG",
+    detect.TIFF: "TIFF",
+    detect.WEBP: "WEBP",
+    detect.BMP: "BMP",
+    detect.GIF: "GIF",
+    detect.HEIC: "HEIF",
+}
+_HEIF_LIBRARIES = ("pi_heif", "pillow_heif")
+_DAMAGED = (
+    "The image is damaged or cut off and cannot be read. Save it again and upload the new file."
+)
+_ERRORS = (
+    UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError, IndexError,
+    KeyError, TypeError, ZeroDivisionError, OverflowError,
+)  # fmt: skip
+"""What Pillow's decoders raise on damaged files; it has no error of its own that covers them."""
+
+
+@contextmanager
+def picture_open(path: Path, media_type: str) -> Iterator[Image.Image]:
+    """Open an image file by what its bytes were found to be.
+
+    Raises:
+        ReadFailure: ``corrupt_file``, ``too_large``, or ``unsupported_type`` for HEIC where no library reads it.
+    """
+    # Our own check below comes first and says how many pixels there are.
+    Image.MAX_IMAGE_PIXELS = None
+    if media_type == detect.HEIC:
+        _heif_register()
+    try:
+        picture = Image.open(path, formats=[FORMATS[media_type]])
+    except _ERRORS as error:
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+    with picture:
+        size_check(picture.width, picture.height)
+        yield picture
+
+
+def picture_count(picture: Image.Image, media_type: str, most: int) -> int:
+    """Count the pages of an image file: a TIFF may have many; of an animation the first picture is read.
+
+    Raises:
+        ReadFailure: ``too_many_pages``, ``too_large`` or ``corrupt_file``.
+    """
+    if media_type != detect.TIFF:
+        return 1
+    count = 0
+    try:
+        for frame in ImageSequence.Iterator(picture):
+            count += 1
+            if count > most:
+                raise ReadFailure(
+                    FailureCode.TOO_MANY_PAGES,
+                    f"The image has more than {most:,} pages, which is the limit. Split it.",
+                    data={"max_pages": most},
+                )
+            size_check(frame.width, frame.height)
+    except _ERRORS as error:
+        if count == 0:
+            raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+    return max(1, count)
+
+
+def picture_is_turned(picture: Image.Image) -> bool:
+    """Tell whether its camera notes that it lies on its side; a damaged note says nothing."""
+    try:
+        return picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)  # Exif 2.3, 4.6.4: Orientation
+    except _ERRORS:
+        return False
+
+
+def picture_frame(picture: Image.Image, number: int, *, longest: int = LONGEST_SIDE) -> Image.Image:
+    """Unpack one page of an image file, upright as its camera noted, on white, at most ``longest`` pixels long.
+
+    Raises:
+        ReadFailure: ``corrupt_file``.
+    """
+    try:
+        if number > 1:
+            picture.seek(number - 1)
+        picture.draft("RGB", (longest, longest))
+        shown = ImageOps.exif_transpose(picture) or picture
+        if max(shown.size) > longest:
+            shown.thumbnail((longest, longest), Image.Resampling.BILINEAR, reducing_gap=2.0)
+        return _on_white(shown)
+    except _ERRORS as error:
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+
+
+def picture_array(picture: Image.Image) -> Any:
+    """Return a picture as the engines take it: blue, green, red; a small one enlarged."""
+    import numpy as np
+
+    if max(picture.size) < _SMALL_SIDE:
+        picture = picture.resize((picture.width * 2, picture.height * 2), Image.Resampling.BICUBIC)
+    return np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
+
+
+def size_check(width: int, height: int) -> None:
+    """Refuse a picture that would not fit in memory. Raises ReadFailure ``too_large`` or ``corrupt_file``."""
+    if width < 1 or height < 1:
+        raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED)
+    if width * height > MAX_PIXELS or max(width, height) > 60_000:
+        raise ReadFailure(
+            FailureCode.TOO_LARGE,
+            f"The image has {width:,} × {height:,} pixels; at most {MAX_PIXELS // 1_000_000} million can be read. "
+            "Scale it down or cut it into pages.",
+            data={"width": width, "height": height, "max_pixels": MAX_PIXELS},
+        )
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
+        low, high = (float(v) for v in picture.convert("F").getextrema())  # type: ignore[arg-type]
+        scale = 255.0 / (high - low) if high > low else 1.0
+        return (
+            picture.convert("F")
+            .point(lambda v: v * scale - low * scale)
+            .convert("L")
+            .convert("RGB")
+        )
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        layer = picture.convert("RGBA")
+        ground = Image.new("RGB", layer.size, "white")
+        ground.paste(layer, mask=layer.getchannel("A"))
+        return ground
+    return picture.convert("RGB")
+
+
+def _heif_register() -> None:
+    for name in _HEIF_LIBRARIES:
+        try:
+            library = importlib.import_module(name)
+        except ImportError:
+            continue
+        library.register_heif_opener()
+        return
+    raise ReadFailure(
+        FailureCode.UNSUPPORTED_TYPE,
+        "This file is: HEIC image. Reading it needs the Python package pi-heif on the server. Save it as JPEG or "
+        "PNG and upload that, or ask the operator to install the package.",
+        data={"kind": "HEIC image"},
+    )

@@ -1,0 +1,147 @@
+"""Codes in a question: which of the passages found hold them, which hold longer ones or those they stand under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from apps.collections.ingestion.codes import Code, CodeKinds, plain
+from apps.collections.ingestion.identifiers import identifier_lexemes
+from apps.collections.search.types import CodeFound, Found, SearchHit
+
+MAX_ASKED = 20
+_MATCHES = ("exact", "near", "parent", "")
+_NAMED = 5
+
+
+class Asked:
+    """The codes of one question, and what passages say about them."""
+
+    def __init__(self, kinds: CodeKinds, query: str) -> None:
+        self._kinds = kinds
+        self._codes = kinds.find(query)[:MAX_ASKED]
+        self._held: dict[
+            int, dict[str, str]
+        ] = {}  # what a passage holds: lexeme -> as it is written there
+        self._parents: dict[
+            str, str
+        ] = {}  # of codes that are not there: the lexeme of a shorter one
+        self.lexemes = [
+            wanted
+            for lexeme in identifier_lexemes(plain(query))
+            for wanted in (lexeme, f"{lexeme}.*")
+        ]
+        for code in self._codes:
+            self.lexemes.append(code.lexeme)
+            if below := kinds.below(code):
+                self.lexemes.append(f"{below}*")
+
+    def __bool__(self) -> bool:
+        return bool(self._codes)
+
+    def read(self, hits: Sequence[SearchHit]) -> None:
+        """Look which codes passages hold."""
+        for hit in hits:
+            # What the exact leg has not found holds none of them: reading every candidate would cost more than the search.
+            if hit.is_exact and hit.chunk_id not in self._held:
+                text = "\n".join([hit.text, *hit.headings])
+                self._held[hit.chunk_id] = {c.lexeme: c.text for c in self._kinds.find(text)}
+
+    def parents_sought(self) -> list[str]:
+        """List the lexemes of shorter codes to look for, of codes of which nothing was found."""
+        missing = [code for code in self._codes if code.is_sure and not self._is_found(code)]
+        return [parent.lexeme for code in missing for parent in self._kinds.parents(code)]
+
+    def parents_read(self, hits: Sequence[SearchHit]) -> None:
+        """Take the passages that a search for the shorter codes has found."""
+        self.read(hits)
+        there = {lexeme for held in self._held.values() for lexeme in held}
+        for code in self._codes:
+            if not self._is_found(code):
+                parents = (parent.lexeme for parent in self._kinds.parents(code))
+                found = next((lexeme for lexeme in parents if lexeme in there), "")
+                if found:
+                    self._parents[code.lexeme] = found
+
+    def ordered(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        """Put passages that hold the codes first, then those with longer codes, then those with shorter ones."""
+        placed = sorted((self._place(hit), number) for number, hit in enumerate(hits))
+        return [replace(hits[number], match=_MATCHES[place[0]]) for place, number in placed]
+
+    def found(self) -> tuple[CodeFound, ...]:
+        """Tell what became of each code; one that may be a date or a number is told of only where it is there."""
+        exact = {code.lexeme for code in self._codes if self._holds(code.lexeme)}
+        told: list[CodeFound] = []
+        for code in self._codes:
+            # “8481.80.30 55” is one code where the passages have it, else a code and a number.
+            if any(
+                code.text != c.text and code.text in c.text
+                for c in self._codes
+                if c.lexeme in exact
+            ):
+                continue
+            if code.lexeme in exact:
+                told.append(self._told(code, "exact"))
+            elif below := self._below(code):
+                told.append(self._told(code, "near", below))
+            elif parent := self._parents.get(code.lexeme):
+                told.append(self._told(code, "parent", (self._written(parent),)))
+            elif code.is_sure:
+                told.append(self._told(code, "none"))
+        return tuple(told)
+
+    def _told(self, code: Code, found: Found, others: tuple[str, ...] = ()) -> CodeFound:
+        return CodeFound(code.text, f"{code.kind}:{code.canonical}", found, others)
+
+    def _place(self, hit: SearchHit) -> tuple[int, int]:
+        held = self._held.get(hit.chunk_id, {})
+        exact = sum(code.lexeme in held for code in self._codes)
+        if exact:
+            return 0, -exact
+        if any(self._is_below(code, held) for code in self._codes):
+            return 1, 0
+        return (2, 0) if any(parent in held for parent in self._parents.values()) else (3, 0)
+
+    def _holds(self, lexeme: str) -> bool:
+        return any(lexeme in held for held in self._held.values())
+
+    def _is_below(self, code: Code, held: Mapping[str, str]) -> bool:
+        below = self._kinds.below(code)
+        return bool(below) and any(lexeme.startswith(below) for lexeme in held)
+
+    def _is_found(self, code: Code) -> bool:
+        return any(
+            code.lexeme in held or self._is_below(code, held) for held in self._held.values()
+        )
+
+    def _below(self, code: Code) -> tuple[str, ...]:
+        below = self._kinds.below(code)
+        found = {
+            lexeme: text
+            for held in self._held.values()
+            for lexeme, text in held.items()
+            if below and lexeme.startswith(below)
+        }
+        return tuple(found[lexeme] for lexeme in sorted(found)[:_NAMED])
+
+    def _written(self, lexeme: str) -> str:
+        return next(held[lexeme] for held in self._held.values() if lexeme in held)
+
+
+def codes_placed(
+    asked: Asked,
+    hits: list[SearchHit],
+    look: Callable[[list[str]], list[SearchHit]],
+) -> list[SearchHit]:
+    """Put the passages with the codes of a question first; shorter codes are looked for where there are no others.
+
+    Args:
+        look: finds passages by lexemes alone.
+    """
+    asked.read(hits)
+    if sought := asked.parents_sought():
+        more = look(sought)
+        asked.parents_read(more)
+        known = {hit.chunk_id for hit in hits}
+        hits = [*hits, *(hit for hit in more if hit.chunk_id not in known)]
+    return asked.ordered(hits)

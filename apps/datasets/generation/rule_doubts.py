@@ -1,0 +1,112 @@
+"""What speaks against asking about a sentence that a template would fit. Pure; English.
+
+Templates read words, not grammar: where a sentence is built otherwise than they take it to be, its question is nonsense,
+and where it says nothing, so does its answer. Fewer questions are better than such ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+_OF_FREQUENCY = r"""(?:often|sometimes|usually|typically|generally|normally|always|never|frequently|rarely|increasingly|
+    currently|already|still|ever|simply|automatically|directly|primarily|mainly|largely|mostly|successfully|jointly)"""
+_NO_PHRASE = re.compile(
+    rf"\b{_OF_FREQUENCY}\b|\b(?:if|how|please|let|etc|e\.g|i\.e)\b|(?:^|[ ])[-–—~>\#+](?:[ ]|$)|:|\b\d+\.[ ]",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What no subject has within it: an adverb stands before its verb, so the verb that was found is another one."""
+_LATE_ADVERB = re.compile(
+    r" (?!(?:family|supply|assembly|reply|anomaly|monopoly|ally|rally|bully|butterfly|italy|july)$)\w{3,}ly$",
+    re.IGNORECASE,
+)
+_ASIDE_OPENS = re.compile(
+    r", (?:which|who|whose|where|when|whether|if|including|such as|as|or|with|without|in|on|at|by|for|from|to|under|through|"
+    r"unlike|like|along|together|formerly|also|and (?:their|its|any)|an?|the|one|each|both|\w+ed|\w+ing|known|[A-Z]\S*)\b"
+)
+_STRAY = re.compile(
+    r"(?:up|out|off|down|away|back|over|through|within|in|at|under|across|during|without|when|where|if|because|along|among|"
+    r"toward|towards|around|together|well|after|before|until|and|or|than|that|this|these|those|it|them|us|me|you|your|our|"
+    r"their|its|his|her)\b"
+)
+"""What follows a verb that has no object, or one that only the text around it tells: operates within, show up, use it."""
+_PRAISE = r"""(?:good|great|excellent|important|critical|key|essential|helpful|useful|vital|shared|integral|significant|major|
+    crucial|valuable|powerful|perfect|common|top|high|highest|higher|best|better|big|popular|nice|necessary|core|central|
+    longer|shorter|different|similar|unique|new|wonderful|huge|real|proud|happy|easy|hard|difficult|simple)"""
+_NOTHING = r"""(?:ways?|parts?|places?|examples?|steps?|priorit(?:y|ies)|aspects?|components?|resources?|responsibilit(?:y|ies)|
+    challenges?|opportunit(?:y|ies)|options?|ideas?|factors?|elements?|concerns?|issues?|goals?|reasons?|matters?|problems?|
+    exceptions?|cases?|things?|results?|lot|number|few|bit|kinds?|sorts?|combination|team|variety|range|member)"""
+_SAYS_NOTHING = re.compile(
+    rf"(?:(?:an?|the|one|of|our|your|their|its|also|often|very|really|most|more|still|not|another|any|part|among)[ ])*"
+    rf"(?:{_PRAISE}\b|(?:[\w-]+[ ])?{_NOTHING}\b)",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PERSON = re.compile(
+    r"an? (?:[\w-]+ ){0,4}?(?:consultant|director|officer|manager|engineer|specialist|author|employee|official|secretary|"
+    r"president|chair|professor|scientist|researcher|analyst|developer|designer|lawyer|attorney|physician|writer|editor|"
+    r"architect|administrator|commissioner|judge|senator|founder|partner|lecturer|economist|artist|poet|singer)\b"
+)
+_FULL_NAME = re.compile(
+    r"(?:Dr\. |Mr\. |Ms\. |Mrs\. )?[A-Z][\w’'-]+(?: [A-Z]\.)?(?: [A-Z][\w’'-]+){1,2}"
+)
+_HEAD_ENDS = re.compile(
+    r" (?:of|in|for|to|with|on|from|by|at|under|within|between|about|into|as|against|via|through|outside|above|"
+    r"[a-z]{3,}ed|[a-z]{3,}ing)\b|[(,]"
+)
+_EITHER = re.compile(
+    r"(?:news|means|series|status|species|data|staff|criteria|media|people|children|men|women|feet|police|personnel|headquarters|"
+    r"basis|analysis|emphasis|address|access|process|business|class|loss|mathematics|physics|\w+['’]s?|\w*\d\w*)$",
+    re.IGNORECASE,
+)
+_SINGULAR = ("is", "was", "has", "does not")
+_PLURAL = ("are", "were", "have", "do not")
+
+
+def is_no_phrase(subject: str) -> bool:
+    """Tell whether a subject has what no noun phrase has, so that the verb after it is not its verb."""
+    return _NO_PHRASE.search(subject) is not None or _LATE_ADVERB.search(subject) is not None
+
+
+def is_no_aside(aside: str) -> bool:
+    """Tell whether what stands between commas before a verb is rather one of several verbs: “fuel x, spur y, protect z”."""
+    return bool(aside) and _ASIDE_OPENS.match(aside) is None
+
+
+def is_stray(rest: str) -> bool:
+    """Tell whether what follows a verb is no object of it."""
+    return _STRAY.match(rest) is not None
+
+
+def says_nothing(rest: str) -> bool:
+    """Tell whether what something is said to be is praise, or a word that any thing could be called: an important part."""
+    return _SAYS_NOTHING.match(rest) is not None
+
+
+def is_person(subject: str, rest: str) -> bool:
+    """Tell whether a subject is a person's name, by what the person is said to be."""
+    return _FULL_NAME.fullmatch(subject) is not None and _PERSON.match(rest) is not None
+
+
+def is_plural(subject: str) -> bool | None:
+    """Tell whether a subject is plural; None where its form does not say: names, the data."""
+    head = _HEAD_ENDS.split(subject, maxsplit=1)[0]
+    if re.match(r"(?:an?|each|every|any|this|one)\b", head, re.IGNORECASE):
+        return False
+    if re.search(r"\b(?:and|or)\b", head):
+        return None if re.search(r"\b[A-Z]", head[1:]) or " or " in head else True
+    last = head.rpartition(" ")[2]
+    if last[:1].isupper() or _EITHER.match(last):
+        return None
+    return last.endswith("s") and not last.endswith(("ss", "us", "is"))
+
+
+def disagrees(subject: str, verb: str, third_persons: Set[str], bases: Set[str]) -> bool:
+    """Tell whether verb and subject differ in number: the verb is then another word's, or none.
+
+    Args:
+        third_persons, bases: the verbs known, as in “she applies” and “they apply”.
+    """
+    plural = is_plural(subject)
+    if plural is None:
+        return False
+    return verb in ({*_SINGULAR, *third_persons} if plural else {*_PLURAL, *bases})

@@ -1,0 +1,1 @@
+"""Batches of model calls: half the price, and answers within a day."""

@@ -1,0 +1,52 @@
+"""Form fields for how a provider serves requests: tier, lifetime of the prompt cache, background; see ``toolloop.service``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from django import forms
+
+from toolloop.service import CACHE_TTLS, TIERS
+
+LABELS: Final = {
+    "service_tier": "Service tier",
+    "cache_ttl": "Keep the prompt for",
+    "background": "Answer in the background",
+}
+"""What people call the settings."""
+HELP: Final = {
+    "service_tier": "Flex costs about half, takes longer and is sometimes refused. Priority is faster and costs more. Only for models that have it.",
+    "cache_ttl": "How long the provider keeps what requests have in common. Longer costs more. Only for models that have it.",
+    "background": "Long answers survive a lost connection. OpenAI stores questions and answers for a while. Only for OpenAI models.",
+}
+_LEFT: Final = "The provider's default"
+
+
+def tier() -> forms.ChoiceField:
+    """Return the field of the service tier."""
+    return _choice("service_tier", TIERS)
+
+
+def cache() -> forms.ChoiceField:
+    """Return the field of how long prompts are kept."""
+    return _choice("cache_ttl", CACHE_TTLS)
+
+
+def background() -> forms.BooleanField:
+    """Return the field of answers in the background."""
+    name = "background"
+    return forms.BooleanField(required=False, label=LABELS[name], help_text=HELP[name])
+
+
+def _choice(name: str, values: Sequence[str]) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        required=False,
+        label=LABELS[name],
+        help_text=HELP[name],
+        choices=[("", _LEFT), *((value, value.capitalize()) for value in values)],
+    )
+
+
+FIELDS: Final = {"service_tier": tier, "cache_ttl": cache, "background": background}
+"""What makes the field of each setting."""

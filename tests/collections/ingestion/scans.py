@@ -1,0 +1,53 @@
+"""Makes pictures of pages, and documents that hold them."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
+
+PAGE = (300.0, 140.0)
+LINES = (
+    "Annual report of the harbour office",
+    "Invoice INV-20417 was paid on 2024-03-18.",
+    "Pumps of heading 8413.70.20 pay no duty.",
+    "Ledger number 7719-0042, 31 crates received.",
+)
+
+
+def page_picture(
+    lines: tuple[str, ...] = LINES, *, size: tuple[int, int] = (1000, 420), letters: int = 34
+) -> Image.Image:
+    """Draw lines of text, black on white."""
+    picture = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(letters)
+    for place, line in enumerate(lines):
+        draw.text((60, 40 + place * letters * 2), line, fill="black", font=font)
+    return picture
+
+
+def picture_bytes(picture: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    """Pack a picture."""
+    buffer = BytesIO()
+    picture.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def scan_pdf(path: Path, pages: list[Image.Image | str | None]) -> Path:
+    """Write a PDF of small pages (they are read faster): a picture over all its width, a line of text, or nothing."""
+    canvas = Canvas(str(path), pagesize=PAGE)
+    width, height = PAGE
+    for page in pages:
+        if isinstance(page, str):
+            canvas.setFont("Helvetica", 6)
+            canvas.drawString(20, 100, page)
+        elif page is not None:
+            tall = width * page.height / page.width
+            canvas.drawImage(ImageReader(page), 0, height - tall, width, tall)
+        canvas.showPage()
+    canvas.save()
+    return path

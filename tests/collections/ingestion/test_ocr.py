@@ -1,0 +1,179 @@
+"""Text recognition: spaces between words, reading order, turned pages, and pictures made to do harm."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageFilter
+
+from apps.collections.ingestion import detect
+from apps.collections.ingestion.extraction import document_extract
+from apps.collections.ingestion.ocr.layout import page_text
+from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised
+from apps.collections.ingestion.ocr.pages import page_recognise
+from apps.collections.ingestion.ocr.rapid import RapidEngine
+from apps.collections.ingestion.readers import reader_for
+from apps.collections.ingestion.sandbox import run_child
+from apps.collections.ingestion.types import ReaderLimits, ReadFailure
+from tests.collections.ingestion.scans import LINES, page_picture, picture_bytes
+
+LIMITS = ReaderLimits(wall_seconds=60, cpu_seconds=60, memory_bytes=1536 * 1024 * 1024)
+
+
+@pytest.fixture(scope="module")
+def engine() -> RapidEngine:
+    return RapidEngine()
+
+
+def read(engine: RapidEngine, tmp_path: Path, picture: Image.Image, kind: str = "PNG") -> list[str]:
+    path = tmp_path / "picture"
+    path.write_bytes(picture_bytes(picture, kind))
+    media_type = detect.detect(path, "picture", max_bytes=10**8).media_type
+    text, scan = page_recognise(path, media_type, 1, engine)
+    assert scan.state == "read", scan.problem
+    for word in scan.words:
+        assert " " not in text[word.char_start : word.char_end]
+        assert 0 <= word.left <= word.left + word.width <= 1.0001
+    return [line for line in text.splitlines() if line]
+
+
+@pytest.mark.parametrize("turned", [90, 180, 270])
+def test_pages_on_their_side_and_upside_down(
+    engine: RapidEngine, tmp_path: Path, turned: int
+) -> None:
+    picture = page_picture(LINES[1:3], size=(900, 220)).rotate(turned, expand=True)
+    assert read(engine, tmp_path, picture, "JPEG") == list(LINES[1:3])
+
+
+def test_skewed_noisy_page_keeps_words_and_codes(engine: RapidEngine, tmp_path: Path) -> None:
+    picture = page_picture(LINES[1:], size=(900, 280)).rotate(2.5, fillcolor="white")
+    picture = picture.filter(ImageFilter.GaussianBlur(0.8)).convert("L")
+    rng = random.Random(7)
+    noisy = picture.point(lambda v: v)
+    for _ in range(6000):
+        noisy.putpixel((rng.randrange(900), rng.randrange(280)), rng.randrange(256))
+    text = " ".join(read(engine, tmp_path, noisy, "TIFF"))
+    for code in ("INV-20417", "2024-03-18", "8413.70.20", "7719-0042"):
+        assert code in text.split() or f"{code}," in text.split(), text
+
+
+def line(text: str, left: float, top: float) -> Line:
+    right, bottom = left + 10 * len(text), top + 20
+    corners = ((left, top), (right, top), (right, bottom), (left, bottom))
+    words = tuple(LineWord(word, corners) for word in text.split())
+    return Line(words, (" ",) * (len(words) - 1), 0.9, corners)
+
+
+def test_columns_are_read_one_after_the_other_and_rows_of_tables_across() -> None:
+    left = [line("prose of the left hand column", 50, 100 + 30 * n) for n in range(6)]
+    right = [line("prose of the right hand column", 450, 100 + 30 * n) for n in range(6)]
+    cells = [line(f"cell{r}{c}", 50 + 250 * c, 500 + 30 * r) for r in range(3) for c in range(3)]
+    heading = line(
+        "A heading that runs over both of the columns of this page, as titles do", 50, 30
+    )
+    lines = [heading, *left, *right, *cells]
+    random.Random(3).shuffle(lines)
+    text, words = page_text(Recognised(tuple(lines), 0, 800, 700))
+    rows = [row for row in text.splitlines() if row]
+    assert rows[0].startswith("A heading")
+    assert rows[1:7] == ["prose of the left hand column"] * 6
+    assert rows[7:13] == ["prose of the right hand column"] * 6
+    assert rows[13:] == ["cell00 cell01 cell02", "cell10 cell11 cell12", "cell20 cell21 cell22"]
+    assert [text[w.char_start : w.char_end] for w in words] == text.split()
+
+
+def png(width: int, height: int, data: bytes = b"") -> bytes:
+    def part(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", data) + part(b"IEND", b"")
+
+
+def hostile() -> Iterator[tuple[str, bytes]]:
+    good = page_picture((LINES[0],), size=(400, 120))
+    whole = {
+        kind: picture_bytes(good, kind) for kind in ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")
+    }
+    for kind, data in whole.items():
+        yield f"half-{kind}", data[: len(data) // 2]
+        yield f"head-{kind}", data[:40]
+        broken = bytearray(data)
+        for place in range(60, len(broken), 7):
+            broken[place] ^= 0x5A
+        yield f"noise-{kind}", bytes(broken)
+    yield "bomb", png(30_000, 30_000, zlib.compress(b"\0" * 1_000_000, 9))
+    yield "endless", png(2**31 - 1, 2**31 - 1)
+    yield "flat", png(2**31 - 1, 1)
+    yield "nothing", png(0, 0)
+    yield "empty-body", png(500, 500)
+    yield "lies", png(2000, 2000, zlib.compress(b"\0" * 100))
+    bmp = bytearray(whole["BMP"])
+    bmp[18:26] = struct.pack("<ii", 100_000, 100_000)
+    yield "bmp-bomb", bytes(bmp)
+    tiff = struct.pack("<2sHI", b"II", 42, 8) + struct.pack("<H", 1) + struct.pack("<HHII", 256, 4, 1, 9) + struct.pack("<I", 8)  # fmt: skip
+    yield "tiff-loop", tiff
+    yield "heic-without-body", struct.pack(">I", 24) + b"ftypheic" + b"\0" * 40
+    yield "webp-without-body", b"RIFF\x10\0\0\0WEBPVP8 \0\0\0\0"
+    yield "tiny", picture_bytes(Image.new("RGB", (1, 1), "white"))
+    yield "long", picture_bytes(Image.new("L", (9000, 2), 200))
+
+
+HOSTILE = dict(hostile())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pictures_end_with_a_reason_or_with_text(
+    engine: RapidEngine, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(HOSTILE[name])
+    try:
+        media_type = detect.detect(path, name, max_bytes=10**8).media_type
+        assert media_type in detect.IMAGES
+        reader_for(media_type).read(path, LIMITS)
+    except ReadFailure as failure:
+        reason = failure.message
+    else:
+        _, scan = page_recognise(path, media_type, 1, engine)
+        reason = "read" if scan.state == "read" else scan.problem
+    assert reason
+
+
+def test_page_that_breaks_the_child_ends_it_within_its_limits(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.png"
+    path.write_bytes(HOSTILE["bomb"])
+    request = {"path": str(path), "media_type": detect.PNG}
+    with pytest.raises(ReadFailure, match="million can be read"):
+        list(run_child(request | {"action": "read"}, LIMITS))
+    scan = request | {"action": "scan", "pages": [1], "languages": ""}
+    [(header, _)] = list(run_child(scan, LIMITS, is_renewed=True))
+    assert "million can be read" in header["scanned"]["scan"]["problem"]
+    with pytest.raises(ReadFailure) as error:
+        list(run_child(scan, ReaderLimits(wall_seconds=0.2), is_renewed=True))
+    assert error.value.code == "timed_out"
+
+
+def test_hostile_pictures_are_thirty() -> None:
+    assert len(HOSTILE) >= 30
+
+
+def test_pages_of_a_tiff_are_counted(tmp_path: Path) -> None:
+    pages = [Image.new("L", (60, 80), 255) for _ in range(3)]
+    buffer = io.BytesIO()
+    pages[0].save(buffer, "TIFF", save_all=True, append_images=pages[1:])
+    path = tmp_path / "a.tif"
+    path.write_bytes(buffer.getvalue())
+    document = document_extract(path, name="a.tif")
+    assert [page.number for page in document.pages] == [1, 2, 3]
+    assert document.is_scanned
+    with pytest.raises(ReadFailure, match="more than 2 pages"):
+        document_extract(path, name="a.tif", limits=ReaderLimits(max_pages=2))
