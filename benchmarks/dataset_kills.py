@@ -57,6 +57,7 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
         NumberedModel,
         driver_waiting,
         findings_of,
+        let_suspects_go_on,
         nursery,
         paid_usd,
     )
@@ -100,6 +101,7 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
                 if job.state in ("completed", "failed", "stopped"):
                     break
                 if done < kills:
+                    let_suspects_go_on(job)
                     workers.kill()
                     done += 1
         found = findings_of(job, model)

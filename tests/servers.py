@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
@@ -42,6 +43,18 @@ def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str =
     while not condition():
         assert time.monotonic() < until, f"waited {seconds:.0f} s for {what or condition}"
         time.sleep(0.05)
+
+
+def waiting_on(line: Any, table: str) -> int:
+    """Return how many wait for a lock on a table of the database that a psycopg connection is of.
+
+    Databases copied from one template give their tables the same numbers: those of other test processes are not meant.
+    """
+    query = """
+        SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+        WHERE NOT granted AND relation = %s::regclass AND datname = current_database()
+    """
+    return int(line.execute(query, [table]).fetchone()[0])
 
 
 class Stack:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, suppress
 
 from apps.collections.selectors import collections_named
 from apps.conversations import tools as reading
-from apps.datasets.generation.claiming import job_halt
+from apps.datasets.generation.claiming import MOST_DEATHS, job_halt
 from apps.datasets.generation.driving import job_drive
 from apps.datasets.generation.mailing import batches_drive
 from apps.datasets.generation.settings import Settings
@@ -32,8 +32,9 @@ from toolloop.tools import Toolset
 
 ATTEMPTS = 1000
 """An error of a driver is tried again; what it has done is in its items, so there is no harm in many."""
-DEATHS = 20
-"""Workers that may die in a row without a row getting on: dozens are under way at once, and any of them may be what kills."""
+DEATHS = MOST_DEATHS + 3
+"""Workers that may die in a row without a row getting on. One that kills is found and given up on the way (``claiming``); what
+is more is no row's fault."""
 TOOLS = ("search_documentation", "get_linked_chunk")
 CODE_TOOL = "search_codebase"
 

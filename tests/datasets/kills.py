@@ -22,7 +22,9 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
+from apps.datasets.generation.claiming import SUSPECT
 from apps.datasets.models import (
+    ITEM_OPEN,
     DatasetRow,
     GenerationItem,
     GenerationJob,
@@ -46,17 +48,20 @@ os.environ.update(given)  # settings of tests take keys of models away; these ar
 from django.conf import settings
 from apps.collections.models import Chunk
 from apps.collections.search import SearchResult
-from apps.conversations import tools
+from apps.conversations import document_search
 from apps.datasets import tasks
 from jobs.runner import run_here
 from runs.providers import providers_preload
 from tests.conversations.conftest import hit_of
 
 def search(**asked):
+    deadly = os.environ.get("DEADLY_WORD")
+    if deadly and deadly in asked["query"]:
+        os.kill(os.getpid(), signal.SIGKILL)
     chunks = Chunk.objects.select_related("document").filter(collection__in=asked["collections"])
     return SearchResult(asked["query"], [hit_of(c) for c in chunks.order_by("pk")[:3]], [], ("lexical",), "", 0.0, 0.0)
 
-tools.search_run = search
+document_search.search_run = search
 providers_preload()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
@@ -168,6 +173,12 @@ def driver_waiting(job: GenerationJob) -> int | None:
     sweep()
     rows.update(run_after="2000-01-01T00:00:00Z")
     return rows.values_list("pk", flat=True).first()
+
+
+def let_suspects_go_on(job: GenerationJob) -> None:
+    """Wait until no row is one death away from being taken for what kills: this test's kills are nobody's fault."""
+    suspects = GenerationItem.objects.filter(job=job, state__in=ITEM_OPEN, deaths__gte=SUSPECT)
+    wait_for(lambda: not suspects.exists(), 120, "the rows that workers died with to get on")
 
 
 @dataclass

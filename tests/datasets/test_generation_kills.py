@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from apps.datasets.models import GenerationState
+from apps.datasets.generation.claiming import MOST_DEATHS
+from apps.datasets.generation.driving import DEADLY
+from apps.datasets.models import GenerationItem, GenerationJob, GenerationState
 from runs import remote_models
 from tenancy.models import ModelEntry
 from tenancy.scope import tenant_scope
@@ -17,10 +21,12 @@ from tests.datasets.kills import (
     NumberedModel,
     driver_waiting,
     findings_of,
+    is_alive,
+    let_suspects_go_on,
     nursery,
     paid_usd,
 )
-from tests.datasets.support import make_open_library, start
+from tests.datasets.support import FakeModel, make_open_library, start
 from tests.fake_provider import running
 from tests.servers import wait_for
 
@@ -61,6 +67,7 @@ def test_paid_calls_survive_kills_exactly_once(cast: Cast, monkeypatch: pytest.M
                     model.moved.clear()
                     if not model.moved.wait(2) and _ended(job):
                         break
+                let_suspects_go_on(job)
                 workers.kill()
                 kills += 1
             if (driver := driver_waiting(job)) is not None:
@@ -72,6 +79,52 @@ def test_paid_calls_survive_kills_exactly_once(cast: Cast, monkeypatch: pytest.M
         assert paid_usd(model, PRICE) <= job.spent_usd <= Decimal(20)
 
 
-def _ended(job) -> bool:
+class AskingModel(FakeModel):
+    """Searches for what it is asked."""
+
+    def __call__(self, body: dict[str, Any]) -> str | int | list[dict[str, Any]]:
+        said = super().__call__(body)
+        if isinstance(said, list):
+            question = json.dumps(body["messages"][1]["content"])
+            return [{**call, "arguments": {"query": question}} for call in said]
+        return said
+
+
+def test_rows_that_kill_are_found_and_given_up_and_no_other_one(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote_models._known.clear()
+    texts = tuple(f"{'Mortal' if n in (1, 4) else 'Plain'} notice {n} sets a duty of {n} percent on goods. {'It is paid at the border by whoever enters the goods. ' * 4}" for n in range(6))  # fmt: skip
+    library = make_open_library(cast, texts=texts)
+    with running() as (url, server), tenant_scope(cast.tenant.pk):
+        server.replies[NAME] = AskingModel()
+        env = {
+            "GROUNDWORK_COMPATIBLE_BASE_URL": url,
+            "GROUNDWORK_COMPATIBLE_MODELS": NAME,
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        }
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        job = start(
+            cast, library.collection, model=f"compatible/{NAME}", rows=len(texts),
+            types={"factual": 1}, concurrency=3, rounds=1,
+        )  # fmt: skip
+        lives = 0
+        with nursery(**env, DEADLY_WORD="Mortal") as workers:
+            while (driver := driver_waiting(job)) is not None:
+                lives += 1
+                workers.work(cast.tenant.pk, driver)
+                wait_for(lambda: not is_alive(workers.pid), 120, "the end of a worker")
+        job.refresh_from_db()
+        assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, 4, 2), job.reason
+        failed = GenerationItem.objects.filter(job=job, state="failed")
+        assert all("Mortal" in item.data["question"] for item in failed)
+        assert {item.reason for item in failed} == {DEADLY.format(MOST_DEATHS)}
+        # Two deaths that both had a part in, one alone each, and the worker that lived to the end; one more where a row
+        # began after a death.
+        assert 5 <= lives <= 7
+
+
+def _ended(job: GenerationJob) -> bool:
     job.refresh_from_db()
     return bool(job.state not in ("queued", "running"))

@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import psycopg
 import pytest
 from django.conf import settings
 
-from tests.servers import Stack, database_url, wait_for
+from tests.servers import Stack, database_url, wait_for, waiting_on
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 KEY = {"Authorization": f"Bearer gw_abcdefghij_{'x' * 43}"}
-WAITING = (
-    "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'tenancy_apikey'::regclass"
-)
 
 
 def test_full_pool_is_503_with_retry_after_for_everybody(tmp_path: Path) -> None:
@@ -46,12 +42,11 @@ def test_full_pool_is_503_with_retry_after_for_everybody(tmp_path: Path) -> None
                 target=lambda: first.append(send("/api/v1/collections", **KEY).status_code)
             )
             one.start()
-
-            def is_held() -> bool:
-                row: Any = other.execute(WAITING).fetchone()
-                return bool(row[0])
-
-            wait_for(is_held, 30, "the first request to hold the only connection")
+            wait_for(
+                lambda: waiting_on(other, "tenancy_apikey"),
+                30,
+                "the first request to hold the only connection",
+            )
             rest = refused("/api/v1/collections", **KEY).json()
             assert (rest["code"], rest["details"]) == ("database_busy", {"retry_after": 5})
             mcp = json.loads(refused("/t/acme/mcp", **KEY).content)

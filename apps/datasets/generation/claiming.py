@@ -32,36 +32,43 @@ from toolloop.service import tier_charged
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""
 STAGE_CALLS, MOST_HOPS = 4, 2
-_ALIVE = "EXISTS (SELECT 1 FROM jobs_job j WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)"
+SUSPECT, MOST_DEATHS = 2, 3
+"""Workers that died in a row while an item got no further: then it is worked on alone, so that no other one is blamed; and
+then it is what kills."""
+# What a dead worker's item had under way may have been paid for; that of one whose calls are with a batch was not lost.
+_BURY = """
+UPDATE datasets_generationitem i SET
+    driver = '', reserved_usd = 0, spent_usd = spent_usd + %(lost)s, deaths = deaths + 1
+WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver <> '' AND i.id <> ALL (%(waiting)s::bigint[])
+  AND NOT EXISTS (SELECT 1 FROM jobs_job j
+      WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)
+"""
 # An array, because a plan may run a plain subquery again for each row, and take more than the limit.
-_TAKE = f"""
-UPDATE datasets_generationitem SET
-    spent_usd = spent_usd + CASE WHEN driver <> '' THEN %(lost)s ELSE 0 END,
-    driver = %(driver)s, reserved_usd = spent_usd
-        + CASE WHEN driver <> '' THEN %(lost)s ELSE 0 END + %(reserve)s
+_TAKE = """
+UPDATE datasets_generationitem SET driver = %(driver)s, reserved_usd = spent_usd + %(reserve)s
 WHERE id = ANY (ARRAY(
     SELECT id FROM datasets_generationitem i
-    WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s)
-      AND (i.not_before IS NULL OR i.not_before <= now()) AND (i.driver = '' OR NOT {_ALIVE})
-      AND i.id <> ALL (%(waiting)s::bigint[])
+    WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver = ''
+      AND (i.not_before IS NULL OR i.not_before <= now())
+      AND i.id <> ALL (%(waiting)s::bigint[]) AND (i.deaths = %(suspect)s) = %(is_alone)s
     ORDER BY i.state = 'question', i.id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
 RETURNING id
-"""  # noqa: S608 - no value in it
-_UNDER_WAY = f"""
-SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0)
+"""
+_UNDER_WAY = """
+SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0),
+    count(*) FILTER (WHERE i.driver = %s), count(*) FILTER (WHERE i.driver <> '' AND i.deaths = %s)
 FROM datasets_generationitem i
-WHERE i.job_id = %s AND ((i.driver <> '' AND {_ALIVE}) OR i.id = ANY (%s::bigint[]))
-"""  # noqa: S608
-_FREE = f"""
+WHERE i.job_id = %s AND (i.driver <> '' OR i.id = ANY (%s::bigint[]))
+"""
+_FREE = """
 SELECT count(*) FROM (SELECT FROM datasets_generationitem i
-    WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE})
+    WHERE i.job_id = %s AND i.state = ANY(%s) AND i.driver = ''
         AND i.id <> ALL (%s::bigint[]) LIMIT %s) f
-"""  # noqa: S608
-_LEFT_BEHIND = f"""
+"""
+_LEFT_BEHIND = """
 SELECT coalesce(sum(i.spent_usd), 0) FROM datasets_generationitem i
-WHERE i.job_id = %s AND i.state = ANY(%s) AND (i.driver = '' OR NOT {_ALIVE})
-    AND i.id <> ALL (%s::bigint[])
-"""  # noqa: S608
+WHERE i.job_id = %s AND i.state = ANY(%s) AND i.driver = '' AND i.id <> ALL (%s::bigint[])
+"""
 
 
 @dataclass(slots=True)
@@ -113,7 +120,8 @@ def items_claim(
     """Take up to ``most`` items that nobody works on, later stages first; up to ``last`` where that is all there is.
 
     Each reserves what a row may cost at most; the loop holds it to that. What a dead worker's item had under way may have
-    been paid for and is counted as one call, so that the budget errs on the safe side.
+    been paid for and is counted as one call, so that the budget errs on the safe side. An item during which workers died
+    is taken when nothing else is in hand, and nothing beside it.
 
     Args:
         waiting: items whose calls are with a batch; they are under way, and keep what they reserve.
@@ -127,7 +135,8 @@ def items_claim(
             GenerationJob.objects.filter(pk=job_id).update(state=job.state, started_at=Now())
         settings = Settings.from_json(job.options)
         away = list(waiting)
-        under_way, reserved = _asked(_UNDER_WAY, [job_id, away])
+        _buried(job_id, ceiling, settings, away)
+        under_way, reserved, mine, suspects = _asked(_UNDER_WAY, [driver, SUSPECT, job_id, away])
         ended = job.kept + job.dropped + job.failed
         if last > most > 0 and _asked(_FREE, [job_id, list(ITEM_OPEN), away, last + 1])[0] <= last:
             most = last
@@ -145,8 +154,10 @@ def items_claim(
                     return _halted(job, NO_MONEY)
                 most, reserve = 1, left
         items: list[Item] = []
-        if most > 0:
-            ids = _taken(job_id, driver, most, reserve, settings, away)
+        if most > 0 and not (mine and suspects):
+            ids = _taken(job_id, driver, most, reserve, away)
+            if not ids and not mine and not suspects:
+                ids = _taken(job_id, driver, 1, reserve, away, is_alone=True)
             rows = GenerationItem.objects.filter(pk__in=ids).order_by("pk")
             items = [Item.of(row) for row in rows]
             for item in items:
@@ -161,24 +172,36 @@ def _asked(statement: str, values: list[Any]) -> Any:
         return cursor.fetchone()
 
 
-def _taken(
-    job_id: int, driver: str, most: int, reserve: Decimal, settings: Settings, waiting: list[int]
-) -> list[int]:
+def _buried(job_id: int, ceiling: Decimal, settings: Settings, waiting: list[int]) -> None:
+    """Take from dead workers what they had, and count their deaths against it."""
     # A batch's calls are recorded when they come, and none of them is lost with a worker.
-    lost = Decimal(0) if settings.is_batched else reserve / (STAGE_CALLS + settings.max_steps)
+    lost = Decimal(0) if settings.is_batched else ceiling / (STAGE_CALLS + settings.max_steps)
+    values = {"job": job_id, "lost": lost, "waiting": waiting, "open": list(ITEM_OPEN)}
     with connection.cursor() as cursor:
-        cursor.execute(
-            _TAKE,
-            {
-                "job": job_id,
-                "driver": driver,
-                "most": most,
-                "reserve": reserve,
-                "lost": lost,
-                "waiting": waiting,
-                "open": list(ITEM_OPEN),
-            },
-        )
+        cursor.execute(_BURY, values)
+
+
+def _taken(
+    job_id: int,
+    driver: str,
+    most: int,
+    reserve: Decimal,
+    waiting: list[int],
+    *,
+    is_alone: bool = False,
+) -> list[int]:
+    values = {
+        "job": job_id,
+        "driver": driver,
+        "most": most,
+        "reserve": reserve,
+        "waiting": waiting,
+        "open": list(ITEM_OPEN),
+        "suspect": SUSPECT,
+        "is_alone": is_alone,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, values)
         return [pk for (pk,) in cursor.fetchall()]
 
 

@@ -51,12 +51,15 @@ WITH told AS (
 ), changed AS (
     UPDATE datasets_generationitem i SET
         state = c.state, reason = left(c.reason, 300), data = c.data, repairs = c.repairs,
-        failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id,
+        failures = c.failures, spent_usd = c.spent_usd, row_id = c.row_id, deaths = 0,
         not_before = CASE WHEN c.wait_s > 0 THEN now() + make_interval(secs => c.wait_s) END,
         driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
         reserved_usd = CASE WHEN c.is_released AND NOT c.is_away THEN 0 ELSE i.reserved_usd END,
         updated_at = clock_timestamp()
     FROM told c WHERE i.id = c.id
+), got_on AS (
+    UPDATE datasets_generationitem SET deaths = 0
+    WHERE deaths > 0 AND id = ANY(%(only_paid)s)
 ), next_round AS (
     UPDATE datasets_generationitem n SET state = 'question'
     FROM told c JOIN datasets_generationitem i ON i.id = c.id
@@ -184,6 +187,7 @@ class Committer:
                 "job": self._job.pk,
                 "channel": CHANNEL,
                 "topic": f"{self._tenant.pk}:{self._job.topic} ",
+                "only_paid": [w.item_id for w in held if w.item_id not in changes],
             }
             texts = {name: json.dumps(rows) for name, rows in written.items()}
             cursor.execute(_WRITE, values | texts)

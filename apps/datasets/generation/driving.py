@@ -11,6 +11,7 @@ import structlog
 from django.db import DatabaseError
 
 from apps.datasets.generation.claiming import (
+    MOST_DEATHS,
     Claim,
     items_claim,
     items_release,
@@ -37,6 +38,7 @@ PATIENCE = 2
 """Groups' times that pass between the end of a row and the claim of another, while there are rows to spare."""
 MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
+DEADLY = "The worker died {} times in a row while it was at this row, so the row was given up."
 
 
 async def job_drive(work: Work, lost: Callable[[], str]) -> None:
@@ -117,6 +119,8 @@ async def _brought_on(work: Work, item: Item) -> None:
     try:
         while item.state in ITEM_OPEN and not work.halting:
             try:
+                if item.deaths >= MOST_DEATHS:
+                    raise Failed(DEADLY.format(item.deaths))
                 following = await STAGES[item.state](work, item)
             except (Failed, DomainError) as failure:
                 ended = _after_failure(item, failure)

@@ -51,6 +51,7 @@ class Item:
     """One item while this driver has it.
 
     Attributes:
+        deaths: workers that died in a row while it got no further.
         paid: calls of earlier attempts, by stage and attempt: each turn with the results that led to it.
         retry_reason: why it is given back to be tried again later.
         is_short: the budget had less left for it than a row may cost.
@@ -70,6 +71,7 @@ class Item:
     failures: int
     reserved_usd: Decimal
     spent_usd: Decimal
+    deaths: int = 0
     paid: dict[tuple[str, int], list[tuple[Turn, list[dict[str, Any]]]]] = field(
         default_factory=dict
     )
@@ -83,7 +85,7 @@ class Item:
         """Return the item of a row, without its paid calls."""
         return cls(
             row.pk, row.slot, row.round, row.type, row.difficulty, tuple(row.chunks), row.state,
-            dict(row.data), row.repairs, row.failures, row.reserved_usd, row.spent_usd,
+            dict(row.data), row.repairs, row.failures, row.reserved_usd, row.spent_usd, row.deaths,
         )  # fmt: skip
 
 

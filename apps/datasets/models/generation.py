@@ -126,6 +126,9 @@ class GenerationItem(TenantModel):
     failures = models.PositiveSmallIntegerField(
         default=0, help_text="Attempts that came to nothing."
     )
+    deaths = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Workers that died in a row while it got no further."
+    )
     not_before = models.DateTimeField(null=True, help_text="When it may be tried again.")
     driver = models.CharField(max_length=40, blank=True, help_text="Job and attempt that has it.")
     reserved_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)

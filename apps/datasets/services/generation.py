@@ -77,8 +77,13 @@ def generation_start(
         raise Denied("person_needed", "Generation acts for a person: use a key that acts for one.")
     settings = settings_checked(options)
     collections = collections_named(actor=actor, pks=list(settings.collections))
-    for name in {model, settings.judge_model or model}:
+    models = list(dict.fromkeys((model, settings.judge_model or model)))
+    asked = [name for name in models if not is_extractive(name)] or models
+    for name in models:
         _language_model(tenant, name)
+    for name in (
+        asked
+    ):  # rules beside a judge are asked nothing, so how they are served is not said of them
         if problem := service_problem(tenant, name, settings.service):
             raise _field(next(iter(settings.service)), problem)
     if settings.is_batched:
