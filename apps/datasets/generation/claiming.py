@@ -56,9 +56,11 @@ RETURNING id
 """
 _UNDER_WAY = """
 SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0),
-    count(*) FILTER (WHERE i.driver = %s), count(*) FILTER (WHERE i.driver <> '' AND i.deaths = %s)
+    count(*) FILTER (WHERE i.driver = %(driver)s),
+    count(*) FILTER (WHERE i.driver = %(driver)s AND i.deaths = %(suspect)s),
+    count(*) FILTER (WHERE i.driver <> '' AND i.deaths = %(suspect)s)
 FROM datasets_generationitem i
-WHERE i.job_id = %s AND (i.driver <> '' OR i.id = ANY (%s::bigint[]))
+WHERE i.job_id = %(job)s AND (i.driver <> '' OR i.id = ANY (%(waiting)s::bigint[]))
 """
 _FREE = """
 SELECT count(*) FROM (SELECT FROM datasets_generationitem i
@@ -136,7 +138,8 @@ def items_claim(
         settings = Settings.from_json(job.options)
         away = list(waiting)
         _buried(job_id, ceiling, settings, away)
-        under_way, reserved, mine, suspects = _asked(_UNDER_WAY, [driver, SUSPECT, job_id, away])
+        told = {"job": job_id, "driver": driver, "suspect": SUSPECT, "waiting": away}
+        under_way, reserved, mine, alone, suspects = _asked(_UNDER_WAY, told)
         ended = job.kept + job.dropped + job.failed
         if last > most > 0 and _asked(_FREE, [job_id, list(ITEM_OPEN), away, last + 1])[0] <= last:
             most = last
@@ -154,7 +157,7 @@ def items_claim(
                     return _halted(job, NO_MONEY)
                 most, reserve = 1, left
         items: list[Item] = []
-        if most > 0 and not (mine and suspects):
+        if most > 0 and not alone:
             ids = _taken(job_id, driver, most, reserve, away)
             if not ids and not mine and not suspects:
                 ids = _taken(job_id, driver, 1, reserve, away, is_alone=True)
@@ -166,7 +169,7 @@ def items_claim(
         return Claim(job.state, items, is_done=not items and not _has_open(job_id))
 
 
-def _asked(statement: str, values: list[Any]) -> Any:
+def _asked(statement: str, values: Any) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return cursor.fetchone()
@@ -176,7 +179,12 @@ def _buried(job_id: int, ceiling: Decimal, settings: Settings, waiting: list[int
     """Take from dead workers what they had, and count their deaths against it."""
     # A batch's calls are recorded when they come, and none of them is lost with a worker.
     lost = Decimal(0) if settings.is_batched else ceiling / (STAGE_CALLS + settings.max_steps)
-    values = {"job": job_id, "lost": lost, "waiting": waiting, "open": list(ITEM_OPEN)}
+    values: dict[str, Any] = {
+        "job": job_id,
+        "lost": lost,
+        "waiting": waiting,
+        "open": list(ITEM_OPEN),
+    }
     with connection.cursor() as cursor:
         cursor.execute(_BURY, values)
 
@@ -190,7 +198,7 @@ def _taken(
     *,
     is_alone: bool = False,
 ) -> list[int]:
-    values = {
+    values: dict[str, Any] = {
         "job": job_id,
         "driver": driver,
         "most": most,
