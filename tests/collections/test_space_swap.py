@@ -118,6 +118,16 @@ def test_swap_builds_compares_switches_and_drops(
     assert hits(cast, collection) == before
 
 
+def test_batch_of_vectors_that_is_kept_sets_the_deaths_of_workers_back(
+    cast: Cast, collection: Collection, other: OtherEmbedder
+) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    swap = start(cast, collection)
+    Job.objects.filter(pk=swap.job_id).update(deaths=2)
+    assert work(swap).status == Status.READY
+    assert Job.objects.get(pk=swap.job_id).deaths == 0
+
+
 def test_document_that_comes_meanwhile_is_found_before_and_after_the_switch_and_after_its_undoing(
     cast: Cast, collection: Collection, other: OtherEmbedder
 ) -> None:

@@ -221,6 +221,16 @@ def test_events_of_one_object_stay_in_order_when_one_waits(cast: Cast, receiver:
     assert len(receiver.calls) == 2
 
 
+def test_delivery_sets_the_deaths_of_workers_back(cast: Cast, receiver: Receiver):
+    make(cast, receiver.url)
+    emit(cast)
+    with tenant_scope(cast.tenant.pk):
+        Job.objects.filter(kind=services.JOB_KIND).update(deaths=2)
+    assert work(cast) == [JobStatus.SUCCEEDED]
+    with tenant_scope(cast.tenant.pk):
+        assert Job.objects.get(kind=services.JOB_KIND).deaths == 0
+
+
 @pytest.mark.parametrize("status", [301, 307, 400, 404])
 def test_redirects_and_refusals_are_errors_and_not_followed(
     cast: Cast, receiver: Receiver, status: int

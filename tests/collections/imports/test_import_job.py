@@ -137,6 +137,16 @@ def test_killed_import_goes_on_and_counts_as_if_it_had_not_been(
     assert Document.objects.filter(collection=collection).count() == 2
 
 
+def test_only_an_entry_that_became_a_document_sets_the_deaths_of_workers_back(
+    cast: Cast, collection: Collection
+) -> None:
+    for data, left in ((make_zip({"logo.png": FILES["logo.png"]}), 2), (make_zip(FILES), 0)):
+        row = start(cast, collection, "archive", data=data)
+        Job.objects.filter(pk=row.job_id).update(deaths=2)
+        assert run(row).status == ImportStatus.COMPLETED
+        assert Job.objects.get(pk=row.job_id).deaths == left
+
+
 def test_full_disk_fails_the_import_with_its_reason_and_retry_finishes_it(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
