@@ -28,8 +28,8 @@ class CollectionsConfig(AppConfig):
             identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES
         )
         before_fork(_preload)
-        on_sweep(codes_sweep)
-        on_sweep(terms_sweep)
+        on_sweep(codes_sweep, every_s=300)
+        on_sweep(terms_sweep, every_s=300)
         key_collections_from(collection_choices)
         documents_judged_by(document_readable)
         audit_names_judged_by("collections.document", documents_unnamed)

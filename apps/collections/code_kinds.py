@@ -8,7 +8,6 @@ printed, and a search about codes says how many documents are behind.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -30,10 +29,8 @@ from tenancy.scope import platform_scope, tenant_scope
 KIND = "collections.codes_reindex"
 _UP_TO = "@"  # then the last chunk that has the new form
 BATCH = 1000  # chunks of one transaction
-EVERY_S = 300.0
 _KEPT = 200
 _made: dict[str, CodeKinds] = {}  # compiled, by digest
-_next = 0.0
 log = structlog.get_logger(__name__)
 
 
@@ -150,12 +147,7 @@ def late_note(tenant_id: int, kinds: CodeKinds) -> None:
 
 
 def codes_sweep() -> int:
-    """Have documents of another form indexed again, after an upgrade for example; each process looks every five minutes."""
-    global _next
-    now = time.monotonic()
-    if now < _next:
-        return 0
-    _next = now + EVERY_S
+    """Have documents of another form indexed again, after an upgrade for example."""
     digest = CodePatterns.objects.filter(tenant=OuterRef("tenant")).exclude(digest="")
     wanted = Coalesce(
         Subquery(digest.annotate(form=Concat(Value(f"{FORM}."), "digest")).values("form")),

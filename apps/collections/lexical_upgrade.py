@@ -6,8 +6,6 @@ Until then a document answers as before: a question is asked in every form that 
 
 from __future__ import annotations
 
-import time
-
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -26,21 +24,14 @@ from tenancy.scope import platform_scope, tenant_scope
 
 KIND = "collections.terms_upgrade"
 BATCH = 200  # chunks of one transaction
-EVERY_S = 300
 _CURRENT = [form_of(language) for language in LANGUAGES]
 _DONE = (
     "terms_upgraded"  # in ``Document.metadata`` while it goes on: chunks that have their new terms
 )
-_next = 0.0
 
 
 def terms_sweep() -> int:
-    """Have collections with terms of an earlier form upgraded; each process looks at its start and every five minutes."""
-    global _next
-    now = time.monotonic()
-    if now < _next:
-        return 0
-    _next = now + EVERY_S
+    """Have collections with terms of an earlier form upgraded."""
     with platform_scope():
         behind = Collection.objects.filter(tenant__is_active=True).select_related("tenant")
         found = list(behind.exclude(lexical_forms__contained_by=_CURRENT))

@@ -9,7 +9,7 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.lost import on_document_lost
         from apps.conversations.assistant_selectors import assistant_names
-        from apps.conversations.retention import conversations_sweep
+        from apps.conversations.retention import BATCH, conversations_expire
         from apps.conversations.services.lost_titles import titles_later
         from apps.conversations.shown import conversations_unnamed, runs_related
         from apps.conversations.tools import BUNDLE
@@ -22,7 +22,7 @@ class ConversationsConfig(AppConfig):
 
         assistants_from(assistant_names)
         bundle_register(BUNDLE)
-        on_sweep(conversations_sweep)
+        on_sweep(conversations_expire, every_s=300, batch=BATCH)
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)

@@ -6,7 +6,6 @@ A conversation whose time is over is deleted with its turns and runs. What it co
 from __future__ import annotations
 
 import datetime
-import time
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -25,8 +24,6 @@ from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
 BATCH = 50
-EVERY_S = 300.0
-_next = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +117,6 @@ def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
 def _checked(days: int | None) -> None:
     if days is not None and not 0 <= days <= MOST_DAYS:
         raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
-
-
-def conversations_sweep() -> int:
-    """Delete conversations whose time is over; returns how many. Each process looks every five minutes."""
-    global _next
-    now = time.monotonic()
-    if now < _next:
-        return 0
-    found = conversations_expire()
-    _next = now if found >= BATCH else now + EVERY_S  # A long backlog goes on with the next round.
-    return found
 
 
 def conversations_expire() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import structlog
@@ -93,21 +95,41 @@ def run_before_fork() -> None:
         hook()
 
 
-_on_sweep: list[Callable[[], int]] = []
+@dataclass
+class _Sweep:
+    every_s: float
+    batch: float
+    due: float = 0.0  # by the clock of this process
 
 
-def on_sweep(hook: Callable[[], int]) -> None:
+_sweeps: dict[Callable[[], int], _Sweep] = {}
+
+
+def on_sweep(hook: Callable[[], int], *, every_s: float = 0.0, batch: float = inf) -> None:
     """Have the sweeper call this every few seconds; it brings on what waits for a time, and says how many that were.
 
     It must be safe in several processes at once, and cheap when there is nothing to do.
+
+    Args:
+        every_s: seconds that each process lets pass from one call to the next; the first comes with its start.
+        batch: one that has brought on so many has more to do, and is called again in the next round.
     """
-    if hook not in _on_sweep:
-        _on_sweep.append(hook)
+    _sweeps.setdefault(hook, _Sweep(every_s, batch))
 
 
 def run_sweeps() -> int:
-    """Call the hooks; returns how many things they brought on."""
-    return sum(hook() for hook in _on_sweep)
+    """Call the hooks that are due; returns how many things they brought on."""
+    found = 0
+    for hook, sweep in _sweeps.items():
+        now = monotonic()
+        if now < sweep.due:
+            continue
+        sweep.due = now + sweep.every_s
+        count = hook()
+        if count >= sweep.batch:
+            sweep.due = now
+        found += count
+    return found
 
 
 _before_exit: list[Callable[[], Awaitable[None]]] = []

@@ -8,14 +8,14 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         from jobs.registry import before_exit, before_fork, on_sweep
         from runs.providers import providers_preload
-        from runs.retention import runs_sweep
+        from runs.retention import BATCH, runs_prune
         from runs.sandbox import sandbox_close
         from runs.services import decisions_expire, orphans_end, runs_bereave
         from tenancy.losses import on_loss
 
         before_fork(providers_preload)
         on_sweep(decisions_expire)
-        on_sweep(runs_sweep)
+        on_sweep(runs_prune, every_s=300, batch=BATCH)
         on_sweep(orphans_end)
         on_loss(runs_bereave)
         before_exit(sandbox_close)

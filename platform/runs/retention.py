@@ -7,7 +7,6 @@ usage, the audit trail, and which passages were read. So pages of old conversati
 from __future__ import annotations
 
 import datetime
-import time
 
 from django.conf import settings
 from django.db import transaction
@@ -33,9 +32,7 @@ from tenancy.services import audit_record
 REMOVED = "Removed by the retention rule of this workspace."
 MOST_DAYS = 3650
 BATCH = 100
-EVERY_S = 300.0
 _KEPT = ("actor", "path", "conversation", "collections", "request_id", "limits", "tools", "replay")
-_next = 0.0
 
 
 def retention_days(tenant: Tenant) -> int:
@@ -69,17 +66,6 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
             tenant=tenant, actor=actor, action="retention.set", object=tenant,
             data={"before": before, "after": days},
         )  # fmt: skip
-
-
-def runs_sweep() -> int:
-    """Prune runs whose time is over, some of each workspace; returns how many. Each process looks every five minutes."""
-    global _next
-    now = time.monotonic()
-    if now < _next:
-        return 0
-    found = runs_prune()
-    _next = now if found >= BATCH else now + EVERY_S  # A long backlog goes on with the next round.
-    return found
 
 
 def runs_prune() -> int:

@@ -11,6 +11,6 @@ class WebConfig(AppConfig):
         from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
         from web.sweeps import old_rows_sweep
 
-        on_sweep(old_rows_sweep)
+        on_sweep(old_rows_sweep, every_s=300)
 
         autodiscover_modules("palette")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from basics.errors import Conflict
 from basics.processes import process_mark
 from jobs import lane as lane_module
-from jobs import runner
+from jobs import registry, runner
 from jobs.context import JobCancelled, JobContext, LeaseLost
 from jobs.heartbeat import worker_is_dead, worker_name
 from jobs.models import Job, JobStatus
@@ -280,3 +280,24 @@ def test_check_raises_when_cancelled(cast: Cast, notes: Path) -> None:
     context.cancelled.set()
     with pytest.raises(JobCancelled):
         context.check()
+
+
+def test_sweep_looks_again_after_its_time_or_while_there_is_more_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, found, seen = 1_000.0, [5, 10, 3, 0], []
+    monkeypatch.setattr(registry, "_sweeps", {})
+    monkeypatch.setattr(registry, "monotonic", lambda: now)
+
+    def hook() -> int:
+        seen.append(now)
+        return found.pop(0)
+
+    for _ in range(2):  # a second registration is none
+        registry.on_sweep(hook, every_s=300, batch=10)
+    told = []
+    for passes in (0, 299, 1, 3, 3, 297):
+        now += passes
+        told.append(registry.run_sweeps())
+    assert told == [5, 0, 10, 3, 0, 0]
+    assert seen == [1_000.0, 1_300.0, 1_303.0, 1_603.0]
