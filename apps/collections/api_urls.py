@@ -40,6 +40,7 @@ urlpatterns = [
     path("collections/<int:pk>/swaps", document_api.SwapsView.as_view(), name="swaps-list"),
     path("swaps/<int:pk>", document_api.SwapView.as_view(), name="swaps-detail"),
     path("document-types", document_api.TypeRulesView.as_view(), name="document-types"),
+    path("code-patterns", document_api.CodePatternsView.as_view(), name="code-patterns"),
     path("document-types/example", document_api.TypeRulesExampleView.as_view(), name="document-types-example"),
     path("collections/<int:pk>/snapshots", search_api.SnapshotsView.as_view(), name="snapshots-list"),
     path("snapshots/<int:pk>", search_api.SnapshotView.as_view(), name="snapshots-detail"),

@@ -10,10 +10,13 @@ from rest_framework.response import Response
 from apps.collections import kept_rows, selectors, services
 from apps.collections.api_shapes import DocumentOutput
 from apps.collections.api_values import valid
+from apps.collections.code_kinds import code_patterns_get
 from apps.collections.document_api_shapes import (
     AccessInput,
     AccessOutput,
     CheckOutput,
+    CodePatternsInput,
+    CodePatternsOutput,
     CountOutput,
     MoveInput,
     SwapInput,
@@ -235,3 +238,27 @@ class TypeRulesExampleView(TenantAPIView):
     def get(self, request: Request) -> Response:
         """Return the rules for trade compliance, as an example of what rules can say."""
         return Response({"rules": trade_compliance_data()})
+
+
+class CodePatternsView(TenantAPIView):
+    """The workspace's own patterns of codes: part numbers, dockets and the like."""
+
+    actions = {"GET": "collection.read", "PUT": "collection.write"}
+
+    @extend_schema(operation_id="code_patterns_get", tags=["documents"], responses=CodePatternsOutput)  # fmt: skip
+    def get(self, request: Request) -> Response:
+        """Return the patterns, null when there are none, and which of them took too long on some passages."""
+        row = code_patterns_get(actor=self.actor)
+        found = (
+            {"patterns": None, "late": []}
+            if row is None
+            else {"patterns": row.patterns, "late": row.late}
+        )
+        return Response(CodePatternsOutput(found).data)
+
+    @extend_schema(operation_id="code_patterns_set", tags=["documents"], request=CodePatternsInput, responses=CodePatternsOutput)  # fmt: skip
+    def put(self, request: Request) -> Response:
+        """Replace the patterns; passages that are here are indexed by them in the background. Null removes them."""
+        patterns = valid(CodePatternsInput, request.data)["patterns"]
+        services.code_patterns_set(tenant=self.tenant, actor=self.actor, patterns=patterns)
+        return self.get(request)

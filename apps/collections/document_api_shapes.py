@@ -102,6 +102,27 @@ class SwapOutput(serializers.Serializer[Any]):
         ref_name = "SpaceSwap"
 
 
+class CodePatternsInput(serializers.Serializer[Any]):
+    patterns = serializers.JSONField(
+        allow_null=True,
+        help_text='For example `{"version": 1, "kinds": [{"name": "part", "pattern": "PX[- ]?[0-9]{4}", '
+        '"keep": "letters_digits"}]}`; null for none.',
+    )
+
+    class Meta:
+        ref_name = "CodePatternsChange"
+
+
+class CodePatternsOutput(CodePatternsInput):
+    late = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Patterns that took too long on some passages: codes of theirs may be missing there.",
+    )
+
+    class Meta:
+        ref_name = "CodePatterns"
+
+
 class TypeRulesShape(serializers.Serializer[Any]):
     rules = serializers.JSONField(
         allow_null=True, help_text="Signals by type, as data; null for none. See document-types/example."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from rest_framework import serializers
 
 from apps.collections.search import FIELDS, LEGS, MAX_K, MAX_QUERY_CHARS, OPERATORS
-from apps.collections.search.types import MAX_EXPAND
+from apps.collections.search.types import MAX_EXPAND, Found
 
 _BIGINT = 2**63 - 1
 
@@ -121,11 +121,32 @@ class TraceOutput(serializers.Serializer[Any]):
         ref_name = "SearchTrace"
 
 
+class CodeOutput(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="As it is written in the question.")
+    canonical = serializers.CharField(help_text="Its kind and one form, such as `hts:8481803055`.")
+    found = serializers.ChoiceField(
+        choices=get_args(Found),
+        help_text="`exact`: passages hold it. `near`: only longer codes under it are there. "
+        "`parent`: only a shorter code above it is. `none`: nothing of it is.",
+    )
+    others = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The longer codes, or the shorter one, as the passages write them.",
+    )
+
+    class Meta:
+        ref_name = "SearchCode"
+
+
 class SearchOutput(serializers.Serializer[Any]):
     query = serializers.CharField()
     hits = SearchHitOutput(many=True)
     identifiers = serializers.ListField(
         child=serializers.CharField(), help_text="Exact codes and names found in the question."
+    )
+    codes = CodeOutput(many=True, help_text="What became of each code in the question.")
+    behind = serializers.IntegerField(
+        help_text="Documents whose codes are still being indexed: some spellings may miss them."
     )
     legs = serializers.ListField(
         child=serializers.CharField(), help_text="Ways that were searched."

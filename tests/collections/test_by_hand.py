@@ -79,6 +79,22 @@ def test_rules_for_types_are_set_and_shown(api: Api) -> None:
     assert done(api("get", "document-types"))["rules"] == rules
 
 
+def test_patterns_of_codes_are_set_used_and_shown(
+    cast: Cast, collection: Collection, api: Api
+) -> None:
+    part = {"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep": "letters_digits"}
+    patterns = {"version": 1, "kinds": [part]}
+    assert done(api("get", "code-patterns")) == {"patterns": None, "late": []}
+    assert done(api("put", "code-patterns", {"patterns": patterns}))["patterns"] == patterns
+    assert api("put", "code-patterns", {"patterns": {"kinds": 1}}).status_code == 400
+    ingest(cast, collection, "parts.md", b"# Parts\n\nThe pump is sold as PX-1234 since May.")
+    found = done(api("post", "search", {"query": "Which one is px 1234?"}))
+    told = {code["canonical"]: (code["code"], code["found"]) for code in found["codes"]}
+    assert told == {"part:px1234": ("px 1234", "exact")}
+    assert found["behind"] == 0
+    assert done(api("put", "code-patterns", {"patterns": None}))["patterns"] is None
+
+
 @pytest.mark.usefixtures("other")
 def test_embedding_model_is_moved_to_another_and_back(
     cast: Cast, collection: Collection, api: Api

@@ -231,6 +231,8 @@ API: tuple[Row, ...] = (
     Row("api:swaps-detail", "POST", "collection.write", SWAP, data=send(step="cancel"), also=READ),
     Row("api:document-types", action="collection.read"),
     Row("api:document-types", "PUT", "collection.write", data=send(rules=None), also=READ),
+    Row("api:code-patterns", action="collection.read"),
+    Row("api:code-patterns", "PUT", "collection.write", data=send(patterns=None), also=READ),
     Row("api:document-types-example", action="collection.read"),
     Row("api:snapshots-list", "GET", "collection.read", COLLECTION),
     Row("api:snapshots-list", "POST", "collection.write", COLLECTION, data=send(name="Now"), ok=201, also=READ),

@@ -230,6 +230,14 @@ class Groundwork(Transport):
         """Return the chunks before and after a chunk in its document. reach: Chunks on either side, 1 to 20."""
         return cast("models.ChunkNeighbours", self._call("GET", f"/api/v1/chunks/{id}/neighbours", query={"reach": reach}))
 
+    def code_patterns_get(self) -> models.CodePatterns:
+        """Return the patterns, null when there are none, and which of them took too long on some passages."""
+        return cast("models.CodePatterns", self._call("GET", "/api/v1/code-patterns"))
+
+    def code_patterns_set(self, body: models.CodePatternsChangeRequest, *, idempotency_key: str | None = None) -> models.CodePatterns:
+        """Replace the patterns; passages that are here are indexed by them in the background. Null removes them."""
+        return cast("models.CodePatterns", self._call("PUT", "/api/v1/code-patterns", body=body, idempotency_key=idempotency_key))
+
     def collections_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedCollectionList:
         """List collections with their counts, newest first. cursor: The pagination cursor value. page_size: Number
         of results to return per page."""

@@ -726,6 +726,22 @@ class CodeLink(TypedDict):
 
 
 @final
+class CodePatterns(TypedDict):
+    patterns: Any
+    """For example `{"version": 1, "kinds": [{"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep":
+    "letters_digits"}]}`; null for none."""
+    late: list[str]
+    """Patterns that took too long on some passages: codes of theirs may be missing there."""
+
+
+@final
+class CodePatternsChangeRequest(TypedDict):
+    patterns: Any
+    """For example `{"version": 1, "kinds": [{"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep":
+    "letters_digits"}]}`; null for none."""
+
+
+@final
 class CollectInputRequest(TypedDict):
     """Which failing rows become a dataset; all without a tag or a group."""
     name: str
@@ -1945,6 +1961,8 @@ class FoundConversation(TypedDict):
     """Plain text."""
     marks: list[list[int]]
     """Where in the excerpt the words are: [start, end) in characters."""
+
+FoundEnum: TypeAlias = "Literal['exact', 'parent', 'near', 'none']"
 
 
 @final
@@ -3551,6 +3569,19 @@ class SearchCaseInputRequest(TypedDict):
 
 
 @final
+class SearchCode(TypedDict):
+    code: str
+    """As it is written in the question."""
+    canonical: str
+    """Its kind and one form, such as `hts:8481803055`."""
+    found: FoundEnum
+    """`exact`: passages hold it. `near`: only longer codes under it are there. `parent`: only a shorter code above
+    it is. `none`: nothing of it is.  * `exact` - exact * `parent` - parent * `near` - near * `none` - none"""
+    others: list[str]
+    """The longer codes, or the shorter one, as the passages write them."""
+
+
+@final
 class SearchHidden(TypedDict):
     not_ready: int
     not_live: int
@@ -3614,6 +3645,10 @@ class SearchResult(TypedDict):
     hits: list[SearchHit]
     identifiers: list[str]
     """Exact codes and names found in the question."""
+    codes: list[SearchCode]
+    """What became of each code in the question."""
+    behind: int
+    """Documents whose codes are still being indexed: some spellings may miss them."""
     legs: list[str]
     """Ways that were searched."""
     note: str
