@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import httpx2
 import pytest
 
+from apps.datasets import tasks
 from apps.datasets.forms import GenerateForm
 from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.settings import Settings, settings_checked
-from apps.datasets.models import GenerationJob
+from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from basics.errors import Invalid
 from runs import remote_models
 from runs.models import UsageRecord
+from runs.providers import provider_for, provider_wrapped
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.conftest import found  # noqa: F401 - fixture
 from tests.datasets.support import FakeModel, drive, make_open_library, start
 from tests.fake_provider import FakeProvider, running
+from tests.toolloop.providers.test_background import DONE, MESSAGE, Server, stream, told
+from tests.toolloop.providers.wires import OPENAI
 from toolloop.providers.profiles import profile_for
 
 SERVED = {"service_tier": "flex", "cache_ttl": "1h", "background": True}
@@ -104,3 +112,45 @@ def test_it_is_refused_at_the_start_and_reaches_every_request(
         assert done.kept == 1
         tiers = UsageRecord.objects.filter(kind="dataset").values_list("service_tier", flat=True)
         assert set(tiers) == {"flex"}  # as the server says
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("found")
+def test_an_answer_in_the_background_outlives_its_worker_and_is_paid_for_once(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
+    library = make_open_library(cast)
+
+    async def worker_goes_down() -> None:
+        for task in asyncio.all_tasks():
+            task.cancel()
+        await asyncio.Event().wait()
+
+    said = {"question": "Why?", "rationale": "It matters.", "quotes": ["Lamps"]}
+    part = {"type": "output_text", "text": json.dumps(said), "annotations": []}
+    answer = {**DONE, "output": [{**MESSAGE, "content": [part]}]}
+    first = Server(stream(*told(0, 2), then=worker_goes_down))
+    refused = httpx2.Response(401, json={"error": {"message": "no", "code": "invalid_api_key"}})
+    second = Server(httpx2.Response(200, json=answer), refused)
+    servers = iter((first, second))
+    monkeypatch.setattr(
+        tasks,
+        "provider_for",
+        lambda tenant, name: provider_wrapped(
+            provider_for(tenant, name), lambda adapter: OPENAI.provider(next(servers))
+        ),
+    )
+    with tenant_scope(cast.tenant.pk):
+        job = start(
+            cast, library.collection, model="openai/gpt-5", background=True, rows=1,
+            types={"factual": 1}, concurrency=1,
+        )  # fmt: skip
+        with suppress(asyncio.CancelledError):
+            drive(job, "w1")
+        drive(job, "w2")
+        assert first.asked == [("POST", "/responses")]
+        assert second.asked[:2] == [("GET", "/responses/resp_7"), ("POST", "/responses")]
+        paid = PaidCall.objects.filter(job=job)
+        assert [(call.stage, call.output_tokens) for call in paid] == [("question", 20)]
+        assert "response" not in GenerationItem.objects.get(job=job, slot=0, round=0).data

@@ -166,13 +166,9 @@ async def _written(work: Work, item: Item, following: Next) -> None:
         item.repairs = following.repairs
     if item.state == ItemState.ASSEMBLE:
         return  # It asks nobody, and what it makes is committed with this.
-    change = Change(
-        state=str(item.state),
-        data=item.data,
-        spent_usd=item.spent_usd,
+    change = Change.of(
+        item,
         reason=following.reason,
-        repairs=item.repairs,
-        failures=item.failures,
         is_released=item.state not in ITEM_OPEN,
         record=following.record,
         lineage={
@@ -192,13 +188,9 @@ def _write_of(item: Item, change: Change) -> Write:
 
 
 def _given_back(item: Item) -> Change:
-    return Change(
-        state=item.state,
-        data=item.data,
-        spent_usd=item.spent_usd,
+    return Change.of(
+        item,
         reason=item.retry_reason,
-        repairs=item.repairs,
-        failures=item.failures,
         wait_s=FIRST_WAIT_S * 2**item.failures if item.retry_reason else 0.0,
         is_released=True,
         is_away=item.is_away,

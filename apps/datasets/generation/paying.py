@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.datasets.generation.committing import Write
+from apps.datasets.generation.committing import Change, Write
 from apps.datasets.generation.work import (
     NO_MONEY,
     Away,
@@ -49,6 +49,7 @@ from toolloop.tools.tool import Verdict
 _OF_THE_JOB = {EXCEEDED, "auth_failed", "quota_exhausted", "model_unavailable", "permission_denied"}
 """Failures that no other item would be spared."""
 MOST_OUTPUT_TOKENS = 4000
+_RESPONSE = "response"  # in an item's data: the answer in the background that is waited for
 USAGE = "dataset"
 """What usage records of generation are called."""
 
@@ -74,7 +75,7 @@ class Asked:
 
 @dataclass(slots=True)
 class PaidJournal:
-    """Implements ``toolloop.journal.JudgingJournal`` for one stage of one item.
+    """Implements ``toolloop.journal.JudgingJournal`` and ``RememberingJournal`` for one stage of one item.
 
     Attributes:
         is_recorded: somebody else writes the usage records: those of a batch are written with its answers.
@@ -105,6 +106,7 @@ class PaidJournal:
 
         One that ends a question without tools is left to be committed with what its stage makes of it, which is at once.
         """
+        self.item.data.pop(_RESPONSE, None)
         before = self.results[step - 1] if step else []
         cost = sum(e.cost_usd for e in self.used if e.cost_usd is not None)
         is_known = any(e.cost_usd is not None for e in self.used)
@@ -125,6 +127,19 @@ class PaidJournal:
             await self.settle()
         self.turns.append(turn)
         self.results.append([])
+
+    async def response_started(self, step: int, response_id: str) -> None:
+        """Commit under which id the provider answers in the background, so that a later worker fetches the answer."""
+        self.item.data[_RESPONSE] = {"of": self._place(step), "id": response_id}
+        await self.work.committer.write(Write(self.item.pk, change=Change.of(self.item)))
+
+    def response_of(self, step: int) -> str:
+        """Return the id that was committed for this call, "" for none."""
+        known = self.item.data.get(_RESPONSE) or {}
+        return str(known["id"]) if known.get("of") == self._place(step) else ""
+
+    def _place(self, step: int) -> list[str | int]:
+        return [self.stage, self.attempt, step]
 
     async def settle(self) -> None:
         """Commit the call that is not committed yet."""
