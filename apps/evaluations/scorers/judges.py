@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from apps.datasets import rubric as rubrics
@@ -13,6 +14,7 @@ from apps.datasets.record import Record
 from apps.datasets.rubric import Rubric
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue, unscored
 from apps.evaluations.turns import told_of
+from batches.awaited import together
 
 DISAGREEMENT = 0.25
 """Spread of a jury's values (0 to 1) from which a person should look: one level of five."""
@@ -116,7 +118,8 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
     """Compare two answers in both orders; one that wins only in one order has not won."""
     verdicts: list[str] = []
     reasons: list[str] = []
-    for first, second, names in ((a, b, ("a", "b")), (b, a, ("b", "a"))):
+
+    def judged(first: str, second: str) -> Answer:
         parts = {
             "conversation": told_of(row),
             "question": row.question,
@@ -126,7 +129,10 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
             "second": second,
         }
         prompt = json.dumps({k: v for k, v in parts.items() if v}, ensure_ascii=False)
-        got = ask(system=_PAIRWISE, prompt=prompt, form=_PREFERENCE)
+        return ask(system=_PAIRWISE, prompt=prompt, form=_PREFERENCE)
+
+    both = together([partial(judged, a, b), partial(judged, b, a)])
+    for got, names in zip(both, (("a", "b"), ("b", "a")), strict=True):
         if got.value is None:
             return Preference(None, reason=got.problem)
         place = got.value["better"]
@@ -153,8 +159,8 @@ class Jury:
     def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
         """Score by all; ``details["needs_person"]`` where they disagree by a level or more."""
         by_name: dict[str, list[ScoreValue]] = {}
-        for judge in self.judges:
-            for value in judge.score(row, outcome):
+        for values in together(partial(judge.score, row, outcome) for judge in self.judges):
+            for value in values:
                 by_name.setdefault(value.name, []).append(value)
         return [_median(name, values) for name, values in by_name.items()]
 
@@ -197,8 +203,8 @@ class Repeated:
     def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
         """Score each time; what could not be read in one judgement is left out of the mean."""
         by_name: dict[str, list[ScoreValue]] = {}
-        for judge in self.judges:
-            for value in judge.score(row, outcome):
+        for values in together(partial(judge.score, row, outcome) for judge in self.judges):
+            for value in values:
                 by_name.setdefault(value.name, []).append(value)
         return [_mean(values) for values in by_name.values()]
 
