@@ -116,7 +116,8 @@ class ExperimentDetailOutput(ExperimentOutput):
         allow_null=True, help_text="What is with a provider at half price; null while nothing is."
     )
 
-    class Meta(ExperimentOutput.Meta):
+    class Meta:
+        model = Experiment
         fields = (*ExperimentOutput.Meta.fields, "batch")
 
 

@@ -275,11 +275,13 @@ def _score(ctx: JobContext, work: _Work) -> None:
     others = pairs_due(trial) if judges else []
     preferences: list[Preference] = []
 
-    def compare() -> list[ScoreValue]:
+    def compare() -> Sequence[ScoreValue]:
         preferences.extend(pairs_judge(trial, work.row, others, judges))
-        return []
+        return ()
 
-    asked = [partial(scorer.score, work.row, outcome) for scorer, _ in made]
+    asked: list[Callable[[], Sequence[ScoreValue]]] = [
+        partial(scorer.score, work.row, outcome) for scorer, _ in made
+    ]
     values = together([*asked, compare])[:-1]
     scores = [(*one, given) for one, given in zip(made, values, strict=True)]
     use = JudgeUse(

@@ -17,8 +17,13 @@ from tests.datasets.support import start
 from tests.fake_batches import Batch as Sent
 from tests.fake_provider import FakeProvider
 
-NAME = "gemini-3.8-flash"
-MODEL = f"google/{NAME}"
+MODELS = {
+    "google": "google/gemini-3.8-flash",
+    "openai": "openai/gpt-6-luna",
+    "anthropic": "anthropic/claude-haiku-4-5",
+}
+WIRES = tuple(MODELS)
+MODEL = MODELS["google"]
 PAST = "2000-01-01T00:00:00Z"
 MOST_LOOKS = 60
 
@@ -70,7 +75,12 @@ class Submitted(dict[str, Sent]):
 
 def sent(server: FakeProvider) -> Counter[str]:
     """Return how often each call reached the provider in a batch, by the line's key."""
-    return Counter(key for batch in every(server) for key, _ in batch.lines)
+    # At Anthropic a mark of 25 characters stands before the key.
+    return Counter(
+        key[25:] if batch.wire == "anthropic" else key
+        for batch in every(server)
+        for key, _ in batch.lines
+    )
 
 
 def every(server: FakeProvider) -> list[Sent]:

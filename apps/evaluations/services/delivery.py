@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import Exists, Func, OuterRef
+from django.db.models import BooleanField, Exists, F, Func, OuterRef
 
 from apps.conversations.assistant_selectors import version_options
 from apps.conversations.models import AssistantHelper, AssistantVersion
@@ -69,7 +69,11 @@ def delivery_check(
 
 def carrier_wake(experiment: Experiment) -> None:
     """Have what the experiment asks sent, in the current transaction; its lock is held."""
-    who = {"tenant": experiment.tenant, "kind": CARRY_JOB, "dedupe_key": experiment.topic}
+    who: dict[str, Any] = {
+        "tenant": experiment.tenant,
+        "kind": CARRY_JOB,
+        "dedupe_key": experiment.topic,
+    }
     job_hasten(**who)
     job_enqueue(
         **who,
@@ -81,10 +85,14 @@ def carrier_wake(experiment: Experiment) -> None:
 
 def trials_back(experiment: Experiment) -> None:
     """Let the trials go on whose answers are there, or have been given up; the experiment's lock is held."""
+    is_theirs = Func(
+        F("key"), OuterRef("waits_for"),
+        template="(%(expressions)s))", arg_joiner=" = ANY(", output_field=BooleanField(),
+    )  # fmt: skip
     waiting = BatchLine.objects.filter(
-        tenant_id=OuterRef("tenant_id"),
+        is_theirs,
+        tenant_id=experiment.tenant_id,
         owner=experiment.topic,
-        key=Func(OuterRef("waits_for"), function="ANY"),
         state__in=(LineState.WANTED, LineState.SENT),
     )
     away = Trial.objects.filter(experiment=experiment, state=TrialState.AWAY)
@@ -122,7 +130,8 @@ def batches_finish(experiment: Experiment, *, ends: bool) -> None:
 
 
 def _versions(actor: Actor, targets: Sequence[Target]) -> dict[int | None, AssistantVersion]:
-    asked = {getattr(target, "version", None) for target in targets} - {None}
+    named = (getattr(target, "version", None) for target in targets)
+    asked = {int(pk) for pk in named if pk is not None}
     return {row.pk: row for row in AssistantVersion.objects.visible_to(actor).filter(pk__in=asked)}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
+from django.utils import timezone
 
 from apps.collections.operator import collection_named, is_worker_alive, tenant_named
 from apps.datasets import selectors
@@ -202,7 +203,9 @@ def _told(error: DomainError) -> str:
 
 
 def _drivers(job: GenerationJob) -> list[threading.Thread]:
-    waiting = Job.objects.filter(kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED)
+    waiting = Job.objects.filter(
+        kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED, run_after__lte=timezone.now()
+    )
     threads = [
         threading.Thread(target=_run_here, args=(job.tenant_id, pk), daemon=True)
         for pk in waiting.values_list("pk", flat=True)
