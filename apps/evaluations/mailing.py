@@ -30,8 +30,9 @@ from jobs.registry import job
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 
-ATTEMPTS = 100
-"""An error is tried again; what was sent and answered is kept line by line, so there is no harm in many."""
+ATTEMPTS, DEATHS = 100, 20
+"""An error, or a worker's death in one look, is tried again; what was sent and answered is kept line by line, so there is no
+harm in many."""
 
 
 def carry_ended(ended: Job) -> None:
@@ -40,7 +41,7 @@ def carry_ended(ended: Job) -> None:
         _halt(ended.payload["experiment_id"], ended.error_message or "The worker was lost.")
 
 
-@job(CARRY_JOB, lane="loop", max_attempts=ATTEMPTS, on_end=carry_ended)
+@job(CARRY_JOB, lane="loop", max_attempts=ATTEMPTS, max_deaths=DEATHS, on_end=carry_ended)
 async def experiment_carry(ctx: JobContext, *, experiment_id: int) -> None:
     """Send and collect for an experiment until nothing of it is away; safe to run again at any point.
 
@@ -116,6 +117,7 @@ def _halt(experiment_id: int, reason: str) -> None:
 def _goes_on(ctx: JobContext, experiment_id: int) -> bool:
     """Tell whether to look again; else end the job, under the lock under which others ask whether somebody carries."""
     with transaction.atomic():
+        ctx.advanced()
         ctx.hold()
         if not Experiment.objects.filter(pk=experiment_id).exists():  # deleted with its dataset
             tenant = Tenant.objects.get(pk=ctx.tenant_id)

@@ -25,6 +25,7 @@ RUBRIC = "You grade an answer"
 PAIRS = "You compare two answers"
 CLAIMS = "You check an answer against passages"
 AGAINST = "You check claims against a reference"
+SERVING = "You check whether an answer keeps to"
 MOST_JOBS = 300
 
 
@@ -34,11 +35,13 @@ class Clerk:
     Attributes:
         asked: system prompt's first words and the request of each call that was answered.
         fails: status for each question that names one of these words.
+        cites: marks what an answer rests on. Claude, asked directly, cites in a way of its own that batches do not have.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.fails: dict[str, int] = {}
+        self.cites = True
 
     def __call__(self, body: dict[str, Any]) -> str | int | list[dict[str, Any]]:
         messages = body["messages"]
@@ -62,6 +65,12 @@ class Clerk:
             return json.dumps({"claims": [claim]})
         if system.startswith(AGAINST):
             return json.dumps({"verdicts": [{"number": 1, "reason": "", "is_supported": True}]})
+        if system.startswith(SERVING):
+            return json.dumps(
+                {"statements": [{"statement": "It is said.", "serves_the_question": True}]}
+            )
+        if messages[-1]["role"] == "tool" and not self.cites:
+            return "It is said."
         if messages[-1]["role"] == "tool":
             found = re.search(r"c\d+", messages[-1]["content"])
             return f"It is said [{found[0] if found else 'c0'}]."

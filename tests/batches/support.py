@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from typing import Any
 
@@ -13,6 +15,7 @@ from jobs.models import ACTIVE, Job
 from jobs.runner import run_here
 from tests.cast import Cast
 from tests.conversations.support import Library
+from tests.datasets.kills import Nursery
 from tests.datasets.support import start
 from tests.fake_batches import Batch as Sent
 from tests.fake_provider import FakeProvider
@@ -20,7 +23,7 @@ from tests.fake_provider import FakeProvider
 MODELS = {
     "google": "google/gemini-3.8-flash",
     "openai": "openai/gpt-6-luna",
-    "anthropic": "anthropic/claude-haiku-4-5",
+    "anthropic": "anthropic/claude-haiku-5-5",
 }
 WIRES = tuple(MODELS)
 MODEL = MODELS["google"]
@@ -71,6 +74,20 @@ class Submitted(dict[str, Sent]):
     def __setitem__(self, name: str, batch: Sent) -> None:
         super().__setitem__(name, batch)
         self.every.append(batch)
+
+
+class Deadly(list[tuple[str, str]]):
+    """The provider's requests; the worker that makes the one of a certain number does not live to see its answer."""
+
+    def __init__(self, workers: Nursery) -> None:
+        super().__init__()
+        self.workers, self.last, self.kills = workers, 0, 0
+
+    def append(self, request: tuple[str, str]) -> None:
+        super().append(request)
+        if len(self) == self.last:
+            self.kills += 1
+            os.kill(self.workers.pid, signal.SIGKILL)
 
 
 def sent(server: FakeProvider) -> Counter[str]:
