@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import Sum
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
 from apps.evaluations import asking
-from apps.evaluations.models import Experiment, ExperimentState, Trial
+from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, Trial
 from apps.evaluations.services import experiment_pause, experiment_resume, experiment_stop
-from apps.evaluations.services.delivery import CARRY_JOB
+from apps.evaluations.services.by_batch import CARRY_JOB
 from basics.errors import Invalid
 from batches import lines as storing
 from batches.models import OPEN, Batch, BatchLine
@@ -34,6 +36,7 @@ from tests.batches.support import MODELS, PAST, WIRES, every, sent
 from tests.cast import Cast
 from tests.conversations.support import Library, make_library
 from tests.evaluations.support import make_experiment, make_version, rows_of
+from tests.evaluations.test_drift import GOLD, gold
 from tests.fake_provider import FakeProvider
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("found")]
@@ -327,3 +330,54 @@ def test_a_dataset_that_goes_takes_its_experiments_batches_along(
     assert every(server)[0].is_cancelled
     assert not BatchLine.objects.filter(owner=experiment.topic).exists()
     assert not Job.objects.filter(status="queued").exists()
+
+
+def test_judges_are_checked_on_gold_answers_by_batch_before_the_first_row(
+    cast: Cast, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str
+) -> None:
+    gold(cast, GOLD)
+    scorers = [{"kind": "rubric", "options": {"models": [name]}}]
+    experiment = work(begin(cast, version, {"kind": "model", "model": name}, scorers=scorers))
+    assert set(Trial.objects.filter(experiment=experiment).values_list("state", flat=True)) == {"pending"}  # fmt: skip
+    [out] = every(server)
+    assert len(out.lines) == len(GOLD)
+    carry(experiment)
+    assert experiment.state == ExperimentState.COMPLETED, experiment.reason
+    assert JudgeCheck.objects.get(experiment=experiment).is_drifted is False
+    assert set(sent(server).values()) == {1}
+    assert sum(cost or 0 for *_, cost in ledger(experiment)) == experiment.spent_usd
+
+
+def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
+    cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str
+) -> None:  # fmt: skip
+    client = Client(headers={"X-Tenant": cast.tenant.slug})
+    client.force_login(cast.user("member"))
+    page = reverse("evaluations:create", args=[cast.tenant.slug])
+    assert b"Within a day, at half the price" in client.get(page).content
+    filled = {
+        "name": "By form", "version": version.pk, "kind": "model", "models": [name], "scorers": ["token_f1"],
+        "judges": ["lexical"], "repeats": 1, "delivery": "batch",
+    }  # fmt: skip
+    refused = client.post(page, {**filled, "models": ["extractive"]})
+    assert refused.status_code == 422
+    assert b"Rules answer at once and cost nothing" in refused.content
+    answer = client.post(page, filled)
+    assert answer.status_code == 302, answer.context["form"].errors
+    experiment = Experiment.objects.get()
+    path = f"/api/v1/experiments/{experiment.pk}"
+    assert "gathered and sent to the provider" in client.get(answer["Location"]).content.decode()
+    assert client.get(path).json()["batch"] is None
+    server.batches.polls = 3
+    work(experiment)
+    shown = " ".join(client.get(answer["Location"]).content.decode().split())
+    assert f"Round 1: {ROWS} calls at the provider since " in shown
+    assert ", usually for up to 24 hours, at most until " in shown
+    found = client.get(path).json()
+    assert (found["delivery"], found["batch"]["total"], found["batch"]["done"]) == ("batch", ROWS, 0)  # fmt: skip
+    arms = [{"target": {"kind": "model", "model": name}}]
+    posted = {"name": "By REST", "version": version.pk, "arms": arms, "scorers": [{"kind": "token_f1"}], "delivery": "batch"}  # fmt: skip
+    made = client.post("/api/v1/experiments", json.dumps(posted), content_type="application/json")
+    assert (made.status_code, made.json()["delivery"]) == (201, "batch"), made.content
+    other = json.dumps({**posted, "delivery": "later"})
+    assert client.post("/api/v1/experiments", other, content_type="application/json").status_code == 400  # fmt: skip

@@ -12,7 +12,7 @@ from apps.evaluations.claim_rubrics import CLAIMS
 from apps.evaluations.drift import gold_items
 from apps.evaluations.judging import is_lexical, judge_options, judge_rubric
 from apps.evaluations.models import Experiment, JudgeCheck, RubricVersion
-from apps.evaluations.services.delivery import carrier_wake, experiment_halt
+from apps.evaluations.services.by_batch import carrier_wake, experiment_halt
 from apps.evaluations.services.trials import experiment_locked, trials_start
 from jobs.models import ACTIVE, Job
 from jobs.services import job_enqueue

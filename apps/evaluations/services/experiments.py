@@ -27,8 +27,8 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
+from apps.evaluations.services.by_batch import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.services.checks import CHECK_JOB, experiment_begin
-from apps.evaluations.services.delivery import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.services.rubrics import rubrics_seed
 from apps.evaluations.services.trials import experiment_locked
 from apps.evaluations.targets import (

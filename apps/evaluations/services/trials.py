@@ -28,7 +28,7 @@ from apps.evaluations.outcomes import outcome_json
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
 from apps.evaluations.selectors import arm_scores_counted
 from apps.evaluations.series import pack
-from apps.evaluations.services.delivery import batches_finish, carrier_wake, experiment_halt
+from apps.evaluations.services.by_batch import batches_finish, carrier_wake, experiment_halt
 from apps.evaluations.services.stopping import arms_stop
 from basics.storable import json_storable, text_storable
 from jobs.services import job_enqueue
