@@ -45,7 +45,7 @@ class ExperimentInput(serializers.Serializer[Any]):
     stops_dominated = serializers.BooleanField(required=False, default=False, help_text="Ask an arm no further once another is shown to answer better at no higher cost.")  # fmt: skip
     same_documents = serializers.BooleanField(required=False, default=False, help_text="Arms search different collections, which must hold the same documents: what differs is how these are cut into passages.")  # fmt: skip
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)  # fmt: skip
-    delivery = serializers.ChoiceField(choices=Delivery.values, required=False, default=Delivery.NOW.value, help_text="now, or batch for half the price within a day for each turn of a model.")  # fmt: skip
+    delivery = serializers.ChoiceField(choices=Delivery.choices, required=False, default=Delivery.NOW.value, help_text="now, or batch for half the price within a day for each turn of a model.")  # fmt: skip
     budget_usd = serializers.DecimalField(required=False, allow_null=True, default=None, max_digits=12, decimal_places=6, min_value=0, help_text="Hard limit for answers and judges; null for none.")  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol
@@ -118,6 +118,7 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
     """Compare two answers in both orders; one that wins only in one order has not won."""
     verdicts: list[str] = []
     reasons: list[str] = []
+    unread: list[Answer] = []
 
     def judged(first: str, second: str) -> Answer:
         parts = {
@@ -129,12 +130,21 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
             "second": second,
         }
         prompt = json.dumps({k: v for k, v in parts.items() if v}, ensure_ascii=False)
-        return ask(system=_PAIRWISE, prompt=prompt, form=_PREFERENCE)
-
-    both = together([partial(judged, a, b), partial(judged, b, a)])
-    for got, names in zip(both, (("a", "b"), ("b", "a")), strict=True):
+        got = ask(system=_PAIRWISE, prompt=prompt, form=_PREFERENCE)
         if got.value is None:
-            return Preference(None, reason=got.problem)
+            unread.append(got)
+        return got
+
+    def orders() -> Iterator[Callable[[], Answer]]:
+        yield partial(judged, a, b)
+        if not unread:  # else the other order would be paid for in vain
+            yield partial(judged, b, a)
+
+    both = together(orders())
+    if unread:
+        return Preference(None, reason=unread[0].problem)
+    for got, names in zip(both, (("a", "b"), ("b", "a")), strict=True):
+        assert got.value is not None  # noqa: S101 - it is among the unread otherwise
         place = got.value["better"]
         verdicts.append("tie" if place == "tie" else names[place == "second"])
         reasons.append(str(got.value["reason"]))

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 
 class BatchRoundOutput(serializers.Serializer[Any]):
-    """See ``batches.selectors.BatchRound``."""
+    """The calls that a provider has at half the price, and since when."""
 
     number = serializers.IntegerField(
         help_text="From 1; each turn of an answer that calls tools takes a round."
