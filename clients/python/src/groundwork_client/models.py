@@ -1638,7 +1638,7 @@ class ExperimentDetailOutput(TypedDict):
     """The rows."""
     split: NotRequired[str]
     """Empty: all rows."""
-    state: NotRequired[ExperimentStateEnum]
+    state: NotRequired[ExperimentOutputStateEnum]
     state_text: str
     """The state in words, with how many answers of a completed one failed."""
     reason: NotRequired[str]
@@ -1706,7 +1706,7 @@ class ExperimentOutput(TypedDict):
     """The rows."""
     split: NotRequired[str]
     """Empty: all rows."""
-    state: NotRequired[ExperimentStateEnum]
+    state: NotRequired[ExperimentOutputStateEnum]
     state_text: str
     """The state in words, with how many answers of a completed one failed."""
     reason: NotRequired[str]
@@ -1735,7 +1735,7 @@ class ExperimentOutput(TypedDict):
     created_at: str
     finished_at: NotRequired[str | None]
 
-ExperimentStateEnum: TypeAlias = "Literal['running', 'paused', 'stopped', 'completed']"
+ExperimentOutputStateEnum: TypeAlias = "Literal['running', 'paused', 'stopped', 'completed']"
 
 
 @final
