@@ -37,7 +37,7 @@ def wire(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, wire: str) -> Iterator[FakeProvider]:
-    settings = providers.environment_settings
+    settings: Any = providers.environment_settings  # type: ignore[attr-defined]
 
     def ours(name: str, environment: Any) -> Any:
         # Of another address than its own, an OpenAI server would be taken for a compatible one.

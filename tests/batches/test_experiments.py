@@ -73,7 +73,8 @@ def judged(name: str) -> list[dict[str, object]]:
     """Return scorers that ask a model: once, again about what it said, about pairs, and a rule."""
     kinds = ("rubric", "faithfulness", "noise_robustness", "pairwise")
     options = {"models": [name]}
-    return [{"kind": "token_f1"}, *({"kind": kind, "options": options} for kind in kinds)]
+    asked: list[dict[str, object]] = [{"kind": kind, "options": options} for kind in kinds]
+    return [{"kind": "token_f1"}, *asked]
 
 
 def ledger(experiment: Experiment) -> list[tuple[str, str, Decimal | None]]:
@@ -128,15 +129,12 @@ def test_results_by_batch_are_those_made_directly_at_half_the_price(
         twin = Trial.objects.get(
             experiment=direct, arm__position=trial.arm.position, position=trial.position
         )
-        assert float(trial.cost_usd) == pytest.approx(float(twin.cost_usd) / 2, abs=1e-6)
+        assert float(trial.cost_usd or 0) == pytest.approx(float(twin.cost_usd or 0) / 2, abs=1e-6)
         assert trial.latency_ms is None
     # Which of two answers was there first, and so which pays for their comparison, is not what was found.
     asked, cached, cost = judged_in(direct)
-    assert judged_in(batched) == (
-        asked,
-        cached,
-        pytest.approx(cost / 2, abs=calls * Decimal("1e-8")),
-    )
+    assert judged_in(batched)[:2] == (asked, cached)
+    assert judged_in(batched)[2] == pytest.approx(cost / 2, abs=calls * Decimal("1e-8"))
     assert asked == 7 * ROWS
 
 
@@ -213,9 +211,9 @@ def test_a_batch_that_never_ends_is_cancelled_and_given_up_after_its_time(
         step(experiment, CARRY_JOB)
 
     late(60)
-    assert not out.is_cancelled
+    cancelled = [out.is_cancelled]
     late(storing.SLACK_S / 2 + 60)
-    assert out.is_cancelled
+    assert [*cancelled, out.is_cancelled] == [False, True]
     out.left = 10**6  # and the provider does not care
     late(storing.SLACK_S + 60)
     carry(experiment)
