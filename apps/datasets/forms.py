@@ -8,14 +8,13 @@ from django import forms
 
 from apps.collections.forms import RefusableForm
 from apps.datasets.generation.settings import (
-    BATCH,
     MADE_TYPES,
     MAX_ROWS,
     MAX_TURNS,
-    NOW,
     Settings,
 )
 from apps.datasets.models import Difficulty
+from batches.delivery import Delivery
 from toolloop.service import NAMES
 from web import service_fields
 
@@ -50,12 +49,7 @@ class GenerateForm(RefusableForm):
         help_text="Without a language model, rules make the rows, and say so."
     )
     judge_model = forms.ChoiceField(required=False, label="Judge", help_text="Selects questions and scores answers; another model than the writer judges more fairly.")  # fmt: skip
-    delivery = forms.ChoiceField(
-        choices=[(NOW, "Now, at the full price"), (BATCH, "Within a day, at half the price")],
-        required=False, initial=NOW, label="When and for how much",
-        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An answer that calls "
-        "tools takes a batch for each of its turns. Not every model has it.",
-    )  # fmt: skip
+    delivery = service_fields.delivery()
     rows = forms.IntegerField(min_value=1, max_value=MAX_ROWS, initial=_DEFAULTS.rows)
     language = forms.CharField(
         required=False, max_length=40, help_text="Of questions and answers: a tag such as de, or an English name. Empty: that of the documents."
@@ -139,7 +133,7 @@ class GenerateForm(RefusableForm):
         return {
             **{name: data[name] for name in plain},
             **{name: lines_of(data[name]) for name in ("personas", "styles", "script")},
-            "delivery": data["delivery"] or NOW,
+            "delivery": data["delivery"] or Delivery.NOW.value,
             "max_turns": data["max_turns"] or _DEFAULTS.max_turns,
             **shares,
             "repair_at": min(_DEFAULTS.repair_at, data["keep_at"]),

@@ -19,6 +19,7 @@ from apps.datasets.models import (
     Split,
 )
 from apps.datasets.record import to_values
+from web.drf.batches import BatchRoundOutput
 
 
 class DatasetInput(serializers.Serializer[Any]):
@@ -173,22 +174,6 @@ class GenerationOutput(serializers.Serializer[Any]):
         if hasattr(job, "open_spent_usd"):  # a list has counted it for all its jobs at once
             return f"{job.spent_usd + (job.open_spent_usd or 0):.8f}"
         return f"{job_spend(job):.8f}"
-
-
-class BatchRoundOutput(serializers.Serializer[Any]):
-    number = serializers.IntegerField(
-        help_text="From 1; each turn of an answer that calls tools takes a round."
-    )
-    total = serializers.IntegerField(help_text="Requests in it.")
-    done = serializers.IntegerField(help_text="Answers that are back, as far as the provider tells.")  # fmt: skip
-    sent_at = serializers.DateTimeField(allow_null=True)
-    due_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the provider gives up on what it has not answered."
-    )
-    is_stopping = serializers.BooleanField(help_text="The provider was told to stop.")
-
-    class Meta:
-        ref_name = "BatchRound"
 
 
 class GenerationDetailOutput(GenerationOutput):

@@ -26,16 +26,19 @@ from apps.evaluations.outcomes import run_outcome
 from apps.evaluations.safety.attacks import attack_of
 from apps.evaluations.safety.delivery import Delivery, is_reached
 from apps.evaluations.scorers.base import Label
-from apps.evaluations.services import trial_answered, trial_wait
+from apps.evaluations.services import trial_answered, trial_away, trial_wait
 from apps.evaluations.targets import AssistantTarget, target_read
 from apps.evaluations.turns import history_of
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
+from batches.asking import BatchedCall
+from batches.engines import Engine, engine_for
 from jobs.context import JobContext
 from runs.actors import actor_facts
 from runs.models import CallPath, Run
 from runs.providers import loop_model, provider_for
-from runs.services import run_create, run_stop
+from runs.services import Later, run_create, run_stop
+from runs.usage import TURN, attribution_of
 from tenancy.actors import Actor
 from toolloop.events import RunFinished
 from toolloop.service import limits_patient
@@ -52,6 +55,8 @@ class _Ready:
     collections: list[int]
     brings: str | None
     """What brings the text that the row plants, see ``Delivery.apply``; None for a row that plants nothing."""
+    call: BatchedCall | None
+    """Asks the model by batch; None where it is asked directly."""
 
 
 async def assistant_answer(
@@ -59,10 +64,11 @@ async def assistant_answer(
 ) -> str:
     """Have the trial's assistant answer; the run's end is the job's, and another job scores the answer.
 
-    Where the money is used up the trial waits, and its experiment is paused.
+    Where the money is used up the trial waits, and its experiment is paused. Where a call goes with a batch, the run is
+    let go, and goes on with the trial.
 
     Returns:
-        How the run ended, "" when there was nothing to do; ``parked`` ones are stopped.
+        How the run ended, "" when it has not; ``parked`` ones are stopped.
     """
     ready = await ctx.in_db(_prepare, ctx, trial, actor, row)
     way = ready.answering
@@ -80,10 +86,22 @@ async def assistant_answer(
 
     only = frozenset(ready.collections)
     scope = Scope(tenant, None, ready.run, ctx.in_db, ready.guard, only)
-    finished = await answering_execute(ctx, way, scope, ready.collections, before_finish=close)
+    try:
+        finished = await answering_execute(
+            ctx, way, scope, ready.collections, before_finish=close, later=_later(trial, ready.call)
+        )
+    finally:
+        if ready.call is not None:
+            await ready.call.engine.api.aclose()
     if finished is not None and finished.status == "parked":
         await ctx.in_db(lambda: run_stop(tenant=tenant, actor=actor, run=ready.run))
     return "" if finished is None else finished.status
+
+
+def _later(trial: Trial, call: BatchedCall | None) -> Later | None:
+    if call is None:
+        return None
+    return Later(call, call.turn_begins, lambda: trial_away(trial, [call.line_key]))
 
 
 def version_answering(
@@ -129,7 +147,13 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
         else delivery.change,
     )
     run = trial.run or _run_create(ctx, trial, actor, model, stored)
-    provider = provider_for(tenant, model)
+    call: BatchedCall | None = None
+    if trial.experiment.is_batched:
+        engine = engine_for(tenant, model)
+        call = _call(ctx, trial, run, engine)
+        provider = engine.asked_by(call)
+    else:
+        provider = provider_for(tenant, model)
     profile = loop_model(provider, model)[1]
     offered: Callable[[], Any] = lambda: answering.toolset  # noqa: E731 - made just below
     beside = [] if stored is None or target.tools == "none" else helper_tools(stored, offered)
@@ -160,7 +184,23 @@ def _prepare(ctx: JobContext, trial: Trial, actor: Actor, row: Record) -> _Ready
     if delivery is not None:
         names = [tool.name for tool in guard.tools()]
         answering, brings = delivery.apply(answering, model=model, offered=names)
-    return _Ready(run, answering, guard, list(collections), brings)
+    return _Ready(run, answering, guard, list(collections), brings, call)
+
+
+def _call(ctx: JobContext, trial: Trial, run: Run, engine: Engine) -> BatchedCall:
+    """Return what asks for a run's turns. By the trial, not the run: a run that takes the place of another pays nothing again."""
+    return BatchedCall(
+        engine=engine,
+        tenant_id=trial.tenant_id,
+        owner=trial.experiment.topic,
+        key=f"{trial.pk}",
+        step=0,
+        kind=TURN,
+        attribution={**attribution_of(run), "experiment": trial.experiment_id},
+        context=list,
+        in_db=ctx.in_db,
+        forgets=False,
+    )
 
 
 def _collections(

@@ -18,6 +18,7 @@ from apps.evaluations.api_shapes import (
     BaselineOutput,
     CalibratedInput,
     ComparisonOutput,
+    ExperimentDetailOutput,
     ExperimentInput,
     ExperimentOutput,
     FrontPointOutput,
@@ -64,8 +65,9 @@ class _Base(TenantAPIView):
     """What the views of evaluations share."""
 
     def _experiment(self, pk: int) -> dict[str, Any]:
-        row = selectors.experiment_get(actor=self.actor, pk=pk)
-        return dict(ExperimentOutput(row).data)
+        row: Any = selectors.experiment_get(actor=self.actor, pk=pk)
+        row.batch = selectors.experiment_batch(actor=self.actor, experiment=row)
+        return dict(ExperimentDetailOutput(row).data)
 
     def _arm(self, pk: int) -> Arm:
         return selectors.arm_get(actor=self.actor, pk=pk)
@@ -85,7 +87,7 @@ class ExperimentsView(_Base):
         rows = selectors.experiment_list(actor=self.actor).prefetch_related("arms")
         return self.paginated(rows, ExperimentOutput)
 
-    @extend_schema(operation_id="experiments_create", tags=_TAGS, request=ExperimentInput, responses={201: ExperimentOutput})  # fmt: skip
+    @extend_schema(operation_id="experiments_create", tags=_TAGS, request=ExperimentInput, responses={201: ExperimentDetailOutput})  # fmt: skip
     def post(self, request: Request) -> Response:
         """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
         values = valid(ExperimentInput, request.data)
@@ -105,6 +107,7 @@ class ExperimentsView(_Base):
             stops_dominated=values["stops_dominated"],
             same_documents=values["same_documents"],
             concurrency=values["concurrency"],
+            delivery=values["delivery"],
             budget_usd=values["budget_usd"],
         )
         return Response(self._experiment(row.pk), status=status.HTTP_201_CREATED)
@@ -115,12 +118,12 @@ class ExperimentView(_Base):
 
     actions = {"GET": _READ, "POST": _WRITE}
 
-    @extend_schema(operation_id="experiments_get", tags=_TAGS, responses=ExperimentOutput)
+    @extend_schema(operation_id="experiments_get", tags=_TAGS, responses=ExperimentDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return an experiment with its arms and counts."""
         return Response(self._experiment(pk))
 
-    @extend_schema(operation_id="experiments_act", tags=_TAGS, request=StateInput, responses=ExperimentOutput)  # fmt: skip
+    @extend_schema(operation_id="experiments_act", tags=_TAGS, request=StateInput, responses=ExperimentDetailOutput)  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         """Pause, resume or stop an experiment."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)

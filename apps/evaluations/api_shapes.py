@@ -10,6 +10,8 @@ from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.selectors import state_told
 from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_JUDGE_REPEATS, MAX_REPEATS
 from apps.evaluations.trust import BAR
+from batches.delivery import Delivery
+from web.drf.batches import BatchRoundOutput
 
 _BIGINT = 2**63 - 1
 
@@ -43,6 +45,7 @@ class ExperimentInput(serializers.Serializer[Any]):
     stops_dominated = serializers.BooleanField(required=False, default=False, help_text="Ask an arm no further once another is shown to answer better at no higher cost.")  # fmt: skip
     same_documents = serializers.BooleanField(required=False, default=False, help_text="Arms search different collections, which must hold the same documents: what differs is how these are cut into passages.")  # fmt: skip
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)  # fmt: skip
+    delivery = serializers.ChoiceField(choices=Delivery.choices, required=False, default=Delivery.NOW.value, help_text="now, or batch for half the price within a day for each turn of a model.")  # fmt: skip
     budget_usd = serializers.DecimalField(required=False, allow_null=True, default=None, max_digits=12, decimal_places=6, min_value=0, help_text="Hard limit for answers and judges; null for none.")  # fmt: skip
 
 
@@ -102,8 +105,20 @@ class ExperimentOutput(serializers.ModelSerializer[Experiment]):
         model = Experiment
         fields = (
             "id", "name", "dataset", "version", "split", "state", "state_text", "reason", "repeats", "judge_repeats",
-            "stops_dominated", "concurrency", "budget_usd", "spent_usd", "scorers", "corpus", "arms", "trial_total", "ended_total", "failed_total", "created_at", "finished_at",
+            "stops_dominated", "concurrency", "delivery", "budget_usd", "spent_usd", "scorers", "corpus", "arms", "trial_total", "ended_total", "failed_total", "created_at", "finished_at",
         )  # fmt: skip
+
+
+class ExperimentDetailOutput(ExperimentOutput):
+    """An experiment with what is with a provider."""
+
+    batch = BatchRoundOutput(
+        allow_null=True, help_text="What is with a provider at half price; null while nothing is."
+    )
+
+    class Meta:
+        model = Experiment
+        fields = (*ExperimentOutput.Meta.fields, "batch")
 
 
 class ScoreOutput(serializers.ModelSerializer[Score]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from apps.evaluations.scorers.base import Scorer
 from apps.evaluations.statistics.agreement import cohen_kappa_interval
 from apps.evaluations.statistics.paired import bootstrap_mean
 from apps.evaluations.statistics.values import Estimate
+from batches.awaited import together
 from tenancy.actors import Actor
 
 LEAST_GOLD = 10
@@ -72,13 +74,13 @@ def gold_grade(
     scorer: Scorer, items: Sequence[AnnotationItem]
 ) -> dict[str, dict[str, float | None]]:
     """Return the levels that a judge gives the gold answers now; it blocks while the judge thinks."""
-    return {
-        str(item.pk): {
-            value.name: value.level
-            for value in scorer.score(from_values(item.trial.content.data), outcome_of(item.trial))
-        }
-        for item in items
-    }
+
+    def graded(item: AnnotationItem) -> dict[str, float | None]:
+        found = scorer.score(from_values(item.trial.content.data), outcome_of(item.trial))
+        return {value.name: value.level for value in found}
+
+    levels = together(partial(graded, item) for item in items)
+    return {str(item.pk): given for item, given in zip(items, levels, strict=True)}
 
 
 def findings_of(

@@ -150,6 +150,7 @@ class ExperimentForm(forms.Form):
         label="Stop arms that are beaten",
         help_text="An arm is asked no further once another one is shown to answer better at no higher cost.",
     )
+    delivery = service_fields.delivery()
     service_tier = service_fields.tier()
     cache_ttl = service_fields.cache()
     background = service_fields.background()

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from apps.datasets.rubric import SIX, Criterion, Rubric
-from apps.evaluations.asking import CachedAsk
+from apps.evaluations.asking import ByBatch, CachedAsk
 from apps.evaluations.claim_rubrics import CLAIMS, kind_of
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.scorers.base import Scorer
@@ -101,13 +101,14 @@ def scorers_make(
     payer: Payer | None = None,
     repeats: int = 1,
     salt: str = "",
+    by_batch: ByBatch | None = None,
 ) -> tuple[list[tuple[Scorer, RubricVersion | None]], list[CachedAsk]]:
     """Return the scorers with the rubric each of them uses, and those who ask for them (they know what it cost).
 
     Args:
         specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them. Those that compare answers are left out.
         payer: see ``completion_run``.
-        repeats: how often a model judges each answer. salt: see ``CachedAsk``.
+        repeats: how often a model judges each answer. salt, by_batch: see ``CachedAsk``.
 
     Raises:
         Invalid: a kind or option is unknown. Missing: a rubric is gone.
@@ -118,7 +119,9 @@ def scorers_make(
         if (model, time) not in asks:
             # The first judgement is shared with every experiment that asks the same once.
             own = salt if time == 0 else f"{salt}#{time}"
-            asks[model, time] = CachedAsk(tenant, actor, model, check, attribution, payer, salt=own)
+            asks[model, time] = CachedAsk(
+                tenant, actor, model, check, attribution, payer, salt=own, by_batch=by_batch
+            )
         return asks[model, time]
 
     made: list[tuple[Scorer, RubricVersion | None]] = []

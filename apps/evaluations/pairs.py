@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from apps.evaluations.scorers.judges import pairwise_judge
 from apps.evaluations.scorers.metrics import token_f1
 from apps.evaluations.statistics.preferences import bradley_terry, length_controlled_win_rate
 from apps.evaluations.statistics.values import Estimate
+from batches.awaited import together
 from tenancy.actors import Actor
 
 PAIRWISE = "pairwise"
@@ -61,30 +63,32 @@ def pairs_judge(
     Args:
         asks: each judge's name and who asks it; None counts words.
     """
-    found = []
-    for other in others:
-        a, b = sorted((trial, other), key=lambda one: one.arm.position)
-        for name, ask in asks:
-            verdict = (
-                _lexical(row, a.answer, b.answer)
-                if ask is None
-                else pairwise_judge(ask, row, a.answer, b.answer)
-            )
-            kind = "lexical" if ask is None else "judge"
-            author = f"{kind}:{PAIRWISE}@{_VERSION}" + ("" if ask is None else f":{name}")
-            found.append(
-                Preference(
-                    tenant_id=trial.tenant_id,
-                    experiment_id=trial.experiment_id,
-                    a=a,
-                    b=b,
-                    better=verdict.better or "",
-                    is_flip=verdict.is_flip,
-                    reason=verdict.reason,
-                    author=author[:300],
-                )
-            )
-    return found
+    return together(
+        partial(_pair_judge, trial, row, other, name, ask) for other in others for name, ask in asks
+    )
+
+
+def _pair_judge(
+    trial: Trial, row: Record, other: Trial, name: str, ask: CachedAsk | None
+) -> Preference:
+    a, b = sorted((trial, other), key=lambda one: one.arm.position)
+    verdict = (
+        _lexical(row, a.answer, b.answer)
+        if ask is None
+        else pairwise_judge(ask, row, a.answer, b.answer)
+    )
+    kind = "lexical" if ask is None else "judge"
+    author = f"{kind}:{PAIRWISE}@{_VERSION}" + ("" if ask is None else f":{name}")
+    return Preference(
+        tenant_id=trial.tenant_id,
+        experiment_id=trial.experiment_id,
+        a=a,
+        b=b,
+        better=verdict.better or "",
+        is_flip=verdict.is_flip,
+        reason=verdict.reason,
+        author=author[:300],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from apps.evaluations.series import ArmScores, Series, unpack
 from apps.evaluations.withheld import trials_readable
 from apps.evaluations.words import money_told, time_told
 from basics.errors import Missing
+from batches.selectors import BatchRound, round_open
 from tenancy.actors import Actor
 
 _MOST_TAGS = 200
@@ -57,6 +58,13 @@ def experiment_get(*, actor: Actor, pk: int) -> Experiment:
     if found is None:
         raise Missing("experiment")
     return found
+
+
+def experiment_batch(*, actor: Actor, experiment: Experiment) -> BatchRound | None:
+    """Return what of an experiment is with a provider's batch API, None while nothing is."""
+    if not experiment.is_batched:
+        return None
+    return round_open(actor=actor, owner=experiment.topic)
 
 
 def state_told(experiment: Experiment) -> tuple[str, str]:

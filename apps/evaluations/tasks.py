@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -14,22 +15,24 @@ from apps.collections.search import search_run
 from apps.datasets.record import Record, from_values
 from apps.evaluations.actors import experiment_actor
 from apps.evaluations.answering import RUN_KIND, assistant_answer
-from apps.evaluations.asking import CachedAsk
+from apps.evaluations.asking import ByBatch, CachedAsk
 from apps.evaluations.checking import judge_check
 from apps.evaluations.grouping import failures_group
 from apps.evaluations.judging import is_lexical, scorers_make
-from apps.evaluations.models import ExperimentState, Trial, TrialState
+from apps.evaluations.mailing import experiment_carry
+from apps.evaluations.models import ExperimentState, Preference, Trial, TrialState
 from apps.evaluations.outcomes import hit_passages, labels_map, outcome_of
 from apps.evaluations.pairs import pairs_due, pairs_judge, pairwise_models
 from apps.evaluations.safety.attacks import attack_of, hidden_instruction
 from apps.evaluations.safety.delivery import prompt_of
 from apps.evaluations.sampling import sample_score
-from apps.evaluations.scorers.base import Label, Outcome, Passage
+from apps.evaluations.scorers.base import Label, Outcome, Passage, ScoreValue
 from apps.evaluations.services import (
     TRIAL_JOB,
     JudgeUse,
     scores_write,
     trial_answered,
+    trial_away,
     trial_fail,
     trial_wait,
 )
@@ -42,14 +45,24 @@ from apps.evaluations.targets import (
 )
 from apps.evaluations.turns import history_of, query_of
 from basics.errors import DomainError
+from batches.asking import completion_batched
+from batches.awaited import AnswersAwaited, together
+from batches.engines import engine_for
 from budgets.ledger import EXCEEDED, Payer
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
-from runs.services import CompletionFailed, completion_run, run_abandon
+from runs.services import CompletionFailed, completion_prepare, completion_run, run_abandon
 from tenancy.actors import Actor
 
-__all__ = ["failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
+__all__ = [
+    "experiment_carry",
+    "failures_group",
+    "judge_check",
+    "sample_score",
+    "trial_ended",
+    "trial_run",
+]
 
 _ASKS = "It asked for a person's approval, which an experiment does not wait for. Allow the tool, or leave it out."
 
@@ -82,6 +95,17 @@ async def trial_run(ctx: JobContext, *, trial_id: int) -> None:
     work = await ctx.in_db(_read, trial_id)
     if work is None:
         return
+    try:
+        await _bring_on(ctx, work)
+    except AnswersAwaited as awaited:
+        await ctx.in_db(_let_go, ctx, work.trial, awaited.keys)
+    except CompletionFailed as error:
+        if error.code != EXCEEDED:
+            raise
+        await ctx.in_db(_wait, ctx, work.trial, error.message)
+
+
+async def _bring_on(ctx: JobContext, work: _Work) -> None:
     if work.trial.state == TrialState.ANSWERING:
         if work.trial.arm.target["kind"] == AssistantTarget.model_fields["kind"].default:
             ended = await assistant_answer(
@@ -94,20 +118,9 @@ async def trial_run(ctx: JobContext, *, trial_id: int) -> None:
             if ended == "parked":
                 await ctx.in_db(_refuse, work)
             return
-        try:
-            outcome = await ctx.blocking(lambda: _ask(work, ctx.check))
-        except CompletionFailed as error:
-            if error.code != EXCEEDED:
-                raise
-            await ctx.in_db(_wait, ctx, work.trial, error.message)
-            return
+        outcome = await ctx.blocking(lambda: _ask(work, ctx.check))
         await ctx.in_db(_keep, ctx, work.trial, outcome)
-    try:
-        await ctx.blocking(lambda: _score(ctx, work))
-    except CompletionFailed as error:
-        if error.code != EXCEEDED:
-            raise
-        await ctx.in_db(_wait, ctx, work.trial, error.message)
+    await ctx.blocking(lambda: _score(ctx, work))
 
 
 def _read(trial_id: int) -> _Work | None:
@@ -142,6 +155,13 @@ def _wait(ctx: JobContext, trial: Trial, reason: str) -> None:
         ctx.hold()
         trial_wait(trial, reason)
         ctx.complete()
+
+
+def _let_go(ctx: JobContext, trial: Trial, keys: Sequence[str]) -> None:
+    with transaction.atomic():
+        ctx.hold()
+        ctx.complete()
+        trial_away(trial, keys)
 
 
 def _refuse(work: _Work) -> None:
@@ -204,18 +224,27 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
     elif target.with_sources and work.row.sources:
         passages = "\n\n".join(f"<source>\n{s.quote}\n</source>" for s in work.row.sources)
         question = f"{passages}\n\n{question}"
-    got = completion_run(
-        tenant=work.trial.experiment.tenant,
-        actor=work.actor,
-        model=target.model,
-        system=system,
-        prompt=history_of(work.row, question),
-        purpose=RUN_KIND,
-        attribution={"experiment": work.trial.experiment_id},
-        check=check,
-        payer=work.payer,
-        options=target.service,
-    )
+    experiment = work.trial.experiment
+    asked: dict[str, Any] = {
+        "tenant": experiment.tenant,
+        "actor": work.actor,
+        "model": target.model,
+        "system": system,
+        "prompt": history_of(work.row, question),
+        "purpose": RUN_KIND,
+        "attribution": {"experiment": work.trial.experiment_id},
+        "check": check,
+        "payer": work.payer,
+        "options": target.service,
+    }
+    if experiment.is_batched:
+        engine = engine_for(experiment.tenant, target.model)
+        got = completion_batched(
+            completion_prepare(**asked, provider=engine.provider),
+            engine=engine, owner=experiment.topic, key=f"{work.trial.pk}",
+        )  # fmt: skip
+    else:
+        got = completion_run(**asked)
     return Outcome(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
 
 
@@ -227,6 +256,7 @@ def _score(ctx: JobContext, work: _Work) -> None:
     common: dict[str, Any] = {
         "attribution": {"experiment": trial.experiment_id},
         "payer": work.payer,
+        "by_batch": ByBatch(experiment.topic, trial.pk) if experiment.is_batched else None,
     }
     made, asks = scorers_make(
         tenant=experiment.tenant, actor=work.actor, specs=experiment.scorers, check=ctx.check,
@@ -242,9 +272,18 @@ def _score(ctx: JobContext, work: _Work) -> None:
         for model in pairwise_models(experiment.scorers)
     ]
     asks += [ask for _, ask in judges if ask is not None]
-    scores = [(scorer, version, scorer.score(work.row, outcome)) for scorer, version in made]
     others = pairs_due(trial) if judges else []
-    preferences = pairs_judge(trial, work.row, others, judges)
+    preferences: list[Preference] = []
+
+    def compare() -> Sequence[ScoreValue]:
+        preferences.extend(pairs_judge(trial, work.row, others, judges))
+        return ()
+
+    asked: list[Callable[[], Sequence[ScoreValue]]] = [
+        partial(scorer.score, work.row, outcome) for scorer, _ in made
+    ]
+    values = together([*asked, compare])[:-1]
+    scores = [(*one, given) for one, given in zip(made, values, strict=True)]
     use = JudgeUse(
         sum(ask.spent_usd for ask in asks),
         sum(ask.asked for ask in asks),

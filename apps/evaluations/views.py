@@ -30,6 +30,7 @@ from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.withheld import trials_readable
 from apps.evaluations.words import author_told
 from basics.errors import DomainError, Invalid, Missing
+from batches.delivery import Delivery
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
 
@@ -87,6 +88,7 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 judge_repeats=data["judge_repeats"] or 1,
                 stops_dominated=data["stops_dominated"],
                 same_documents=data["apart"],
+                delivery=data["delivery"] or Delivery.NOW.value,
                 budget_usd=data["budget_usd"] or None,
             )
         except (Invalid, Missing) as error:
@@ -113,6 +115,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     context = {
         "experiment": row,
         "state": selectors.state_told(row),
+        "batch": selectors.experiment_batch(actor=request.actor, experiment=row),
         "arms": [
             (arm, target_told(target_read(arm.arm.target)), point)
             for arm, point in zip(arms, points, strict=True)

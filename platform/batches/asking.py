@@ -1,4 +1,4 @@
-"""A model that answers by batch, as the loop asks it: the answer where it is there, a line for the next batch where not."""
+"""A model that answers by batch, as it is asked: the answer where it is there, a line for the next batch where not."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from batches.awaited import AnswersAwaited
 from batches.engines import Engine
 from batches.lines import line_find, line_forget, line_want
 from batches.models import BatchLine, LineState
+from runs.here import Here
+from runs.services import Completion, CompletionFailed, Question
+from toolloop.batches.base import AnswersLater
 from toolloop.errors import ProviderError
-from toolloop.events import ProviderEvent, TurnFinished
+from toolloop.events import ProviderEvent, TextDelta, TurnFinished
 from toolloop.messages import Turn, message_from_json
 from toolloop.providers.base import ModelRequest
 from toolloop.purse import Grant, Quote
-
-ANSWERS_LATER = "answers_later"
-
-
-class AnswersLater(ProviderError):
-    """The call goes with the next batch; ask again when that has come back."""
-
-    code = ANSWERS_LATER
 
 
 @dataclass(slots=True)
@@ -32,11 +28,12 @@ class BatchedCall:
 
     Args:
         owner, key: of the line of the next turn; the loop's later turns count it up.
-        step: of the next turn.
+        step: of the next turn; see ``turn_begins``.
         kind, attribution: of the usage record.
         context: told with the line, and found in ``told`` when the loop is run again: what led to the turn and is stored
             nowhere else. It is called when the line is written.
         in_db: runs a function on the database threads.
+        forgets: a call that was given up is wanted again when it is asked again; else it stays given up.
 
     Attributes:
         told: what ``context`` said when the line of this step was written; None when there is none yet.
@@ -51,8 +48,10 @@ class BatchedCall:
     attribution: Mapping[str, Any]
     context: Callable[[], list[Any]]
     in_db: Callable[..., Awaitable[Any]]
+    forgets: bool = True
     told: list[Any] | None = None
-    _line: BatchLine | None = None
+    _turn: int | None = None
+    _found: tuple[str, BatchLine | None] | None = None
     _quote: Quote | None = None
     name: str = field(init=False)
 
@@ -61,8 +60,17 @@ class BatchedCall:
 
     async def begin(self) -> None:
         """Look up the line of the first turn; call it once before the loop."""
-        self._line = await self.in_db(line_find, self.tenant_id, self.owner, self._key())
-        self.told = None if self._line is None else self._line.context
+        line = await self._find()
+        self._found = (self.line_key, line)
+        self.told = None if line is None else line.context
+
+    def turn_begins(self, number: int) -> None:
+        """Say which turn of the loop is next, where something between it and the model may ask more or less than once a turn.
+
+        From then on ``step`` counts the calls of that turn.
+        """
+        if number != self._turn:
+            self._turn, self.step = number, 0
 
     async def reserve(self, quote: Quote) -> Grant:
         """See ``Purse``: the money is held when the line is sent, and recorded when its answer comes."""
@@ -74,13 +82,16 @@ class BatchedCall:
 
         Raises:
             AnswersLater: it is wanted with the next batch, or under way.
-            ProviderError: the call was given up; asked again, it is wanted again.
+            ProviderError: the call was given up.
         """
-        line, self._line = self._line, None
+        line = await self._find()
         if line is None:
             await self.in_db(line_want, self._wanted(request))
         elif line.state == LineState.FAILED:
-            await self.in_db(line_forget, line)
+            if self.forgets:
+                await self.in_db(line_forget, line)
+            else:
+                self.step += 1
             raise ProviderError(line.error_message, code=line.error_code, retryable=False)
         elif line.state == LineState.ANSWERED:
             turn = message_from_json(line.turn or {})
@@ -88,6 +99,8 @@ class BatchedCall:
                 raise ProviderError("The stored answer cannot be read.", retryable=False)
             self.step += 1
             self._quote = None
+            if turn.text:
+                yield TextDelta(turn.text)
             yield TurnFinished(turn)
             return
         raise AnswersLater("The answer comes with a batch.")
@@ -95,11 +108,23 @@ class BatchedCall:
     async def aclose(self) -> None:
         """Do nothing; the courier closes the engine."""
 
-    def _key(self) -> str:
-        return f"{self.key}-{self.step}"
+    @property
+    def line_key(self) -> str:
+        """Return the key of the next call's line."""
+        turn = "" if self._turn is None else f"{self._turn}-"
+        return f"{self.key}-{turn}{self.step}"
+
+    async def _find(self) -> BatchLine | None:
+        found, self._found = self._found, None
+        if found is not None and found[0] == self.line_key:
+            return found[1]
+        line: BatchLine | None = await self.in_db(
+            line_find, self.tenant_id, self.owner, self.line_key
+        )
+        return line
 
     def _wanted(self, request: ModelRequest) -> BatchLine:
-        key, quote = self._key(), self._quote
+        key, quote = self.line_key, self._quote
         return BatchLine(
             tenant_id=self.tenant_id,
             owner=self.owner,
@@ -112,3 +137,35 @@ class BatchedCall:
             most_usd="0" if quote is None else f"{quote.most_usd:.8f}",
             is_priced=quote is None or quote.is_priced,
         )
+
+
+def completion_batched(question: Question, *, engine: Engine, owner: str, key: str) -> Completion:
+    """Ask a model once by batch, as ``runs.services.completion_run`` asks it directly; blocks for as long as the database takes.
+
+    Args:
+        question: of ``completion_prepare`` for the engine's model.
+        key: of the call; a repair of its answer is the next call of that key. What was answered stays answered.
+
+    Raises:
+        AnswersAwaited: it is wanted with the next batch, or under way.
+        CompletionFailed: there is no answer of that form.
+    """
+    here = Here()
+    call = BatchedCall(
+        engine=engine,
+        tenant_id=question.tenant.pk,
+        owner=owner,
+        key=key,
+        step=0,
+        kind=question.purpose,
+        attribution=question.metadata,
+        context=list,
+        in_db=here.in_db,
+        forgets=False,
+    )
+    try:
+        return here.run(question.answer_by(engine.asked_by(call), call))
+    except CompletionFailed as failed:
+        if failed.code != AnswersLater.code:
+            raise
+        raise AnswersAwaited([call.line_key]) from failed

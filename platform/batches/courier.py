@@ -8,6 +8,7 @@ with its mark before it is sent, looked for by that mark where its handle was lo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -175,6 +176,7 @@ class Courier:
             standing = await engine.api.standing(batch.handle)
             await self._in_db(lines.batch_looked, batch, standing)
             if not standing.is_over:
+                await self._hurry(batch, engine)
                 return
             if standing.status == "failed":
                 reason = standing.message or "The provider refused the batch and did not say why."
@@ -192,6 +194,22 @@ class Courier:
         ) as error:  # its answers are here; the provider deletes them by itself one day
             log.warning("batch_forget_failed", batch=batch.pk, code=error.code)
 
+    async def _hurry(self, batch: Batch, engine: Engine) -> None:
+        """Cancel a batch that has not ended in its time, and give it up when that does not end it either.
+
+        What such a batch has answered is kept like that of one that expired; its other calls count as tried.
+        """
+        assert batch.sent_at is not None  # noqa: S101 - it has a handle
+        late_s = (timezone.now() - batch.sent_at - timedelta(hours=batch.hours)).total_seconds()
+        if late_s > lines.SLACK_S:
+            log.error("batch_never_ended", batch=batch.pk, model=batch.model)
+            await self._in_db(_given_up, batch)
+        elif late_s > lines.SLACK_S / 2:
+            try:
+                await engine.api.cancel(batch.handle or {})
+            except ProviderError as error:
+                log.warning("batch_cancel_failed", batch=batch.pk, code=error.code)
+
     async def _results(self, batch: Batch, engine: Engine) -> None:
         part: dict[str, Turn | ProviderError] = {}
         async for key, result in engine.api.results(batch.handle or {}):
@@ -201,3 +219,7 @@ class Courier:
                 part = {}
         if part:
             await self._in_db(lines.results_keep, batch, part, engine.profile)
+
+
+def _given_up(batch: Batch) -> None:
+    lines.batch_ended(batch, message=lines.NEVER_ENDED, gives_up=True)

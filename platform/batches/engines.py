@@ -13,7 +13,7 @@ from toolloop.batches.registry import batches_of
 from toolloop.errors import UnsupportedFeature
 from toolloop.models import ModelInfo
 from toolloop.planner_executor import PlannerExecutor
-from toolloop.providers.base import ModelRequest
+from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Prices, Profile
 
 TIER = "batch"
@@ -39,6 +39,10 @@ class Engine:
     def info(self) -> ModelInfo:
         """Return the workspace's facts about the model."""
         return self.provider.info
+
+    def asked_by(self, call: Provider) -> TenantProvider:
+        """Return the model as it is asked through a call that answers by batch, at the prices of batches."""
+        return TenantProvider(call, replace(self.info, profile=self.profile))
 
     def line(self, key: str, request: ModelRequest) -> str:
         """Return a request as a line of a batch; raises ProviderError for one that cannot be in any."""

@@ -7,7 +7,7 @@ transaction, so that a crash counts nothing twice and forgets nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,9 +35,11 @@ MOST_TRIES = 3
 MOST_BYTES = 32 * 1024 * 1024
 """Of a batch, whatever the provider allows: it is in memory while it is sent."""
 SLACK_S = 3600
-"""Money stays held for so long behind the end of a batch, for results that are read late."""
+"""Money stays held for so long behind the time that the provider has for a batch: one that has not ended by half of it is
+cancelled, and given up at its end."""
 RESERVED_AT_ONCE = 500
 NO_ANSWER = "The provider returned no answer within its time."
+NEVER_ENDED = "The provider did not end the batch within its time, nor when it was told to stop."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +115,30 @@ def _funded(
 ) -> tuple[list[BatchLine], Refusal | None, bool]:
     """Hold the money of lines, in order; returns those that may be sent, and the first refusal."""
     funded = [line for line in lines if not line.most_usd]
-    costly = [line for line in lines if line.most_usd]
+    by_assistant: dict[int | None, list[BatchLine]] = {}
+    for line in lines:
+        if line.most_usd:
+            assistant = line.attribution.get("assistant", payer.assistant_id)
+            by_assistant.setdefault(assistant, []).append(line)
     refusal, must_tell = None, False
-    for start in range(0, len(costly), RESERVED_AT_ONCE):
-        part = costly[start : start + RESERVED_AT_ONCE]
-        asked = [
-            Asked(most, most, most, line.is_priced, seconds)
-            for line in part
-            for most in (float(line.most_usd),)
-        ]
-        for line, got in zip(part, budget_reserve_each(payer, asked), strict=True):
-            must_tell = must_tell or got.must_tell
-            if got.refusal is None:
-                line.hold_id = got.hold_id
-                funded.append(line)
-            refusal = refusal or got.refusal
-        if refusal is not None:
-            break
+    for assistant, costly in by_assistant.items():
+        who, is_refused = replace(payer, assistant_id=assistant), False
+        for start in range(0, len(costly), RESERVED_AT_ONCE):
+            part = costly[start : start + RESERVED_AT_ONCE]
+            asked = [
+                Asked(most, most, most, line.is_priced, seconds)
+                for line in part
+                for most in (float(line.most_usd),)
+            ]
+            for line, got in zip(part, budget_reserve_each(who, asked), strict=True):
+                must_tell = must_tell or got.must_tell
+                if got.refusal is None:
+                    line.hold_id = got.hold_id
+                    funded.append(line)
+                is_refused = is_refused or got.refusal is not None
+                refusal = refusal or got.refusal
+            if is_refused:
+                break
     return funded, refusal, must_tell
 
 
@@ -213,8 +222,13 @@ def results_keep(
         _lines_written(lines)
 
 
-def batch_ended(batch: Batch, *, message: str = "") -> None:
-    """End a batch whose results are kept; lines without one are wanted again, a few times."""
+def batch_ended(batch: Batch, *, message: str = "", gives_up: bool = False) -> None:
+    """End a batch whose results are kept; lines without one are wanted again, a few times.
+
+    Args:
+        message: what is to be told of it.
+        gives_up: such lines have failed: the provider may still be at them, and what is sent again would be paid twice.
+    """
     with transaction.atomic():
         now = timezone.now()
         if not Batch.objects.filter(tenant_id=batch.tenant_id, pk=batch.pk, state__in=OPEN).update(
@@ -222,9 +236,9 @@ def batch_ended(batch: Batch, *, message: str = "") -> None:
         ):
             return
         lines = _left_in(batch)
-        missing = ProviderError(message or NO_ANSWER, code="no_answer", retryable=True)
+        missing = ProviderError(message or NO_ANSWER, code="no_answer", retryable=not gives_up)
         for line in lines:
-            _came_to_nothing(line, missing, counts=batch.cancelled_at is None)
+            _came_to_nothing(line, missing, counts=gives_up or batch.cancelled_at is None)
         _lines_written(lines)
         every = BatchLine.objects.filter(tenant_id=batch.tenant_id, batch=batch)
         done = every.filter(state=LineState.ANSWERED).count()

@@ -86,6 +86,20 @@ def wake(job: Job) -> None:
         async_task(*entry)
 
 
+def job_hasten(*, tenant: Tenant, kind: str, dedupe_key: str) -> None:
+    """Have a job that waits for a later time start now, in the current transaction; harmless where there is none.
+
+    One that is just being taken up is passed over.
+    """
+    rows = Job.objects.select_for_update(skip_locked=True).filter(
+        tenant=tenant, kind=kind, dedupe_key=dedupe_key, status=JobStatus.QUEUED
+    )
+    if (job := rows.first()) is not None:
+        job.run_after = job.woken_at = timezone.now()
+        job.save(update_fields=["run_after", "woken_at"])
+        wake(job)
+
+
 def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
     """Cancel a job: at once while it waits, at its next check while it runs.
 

@@ -109,6 +109,7 @@ class RunJournal:
         responses: ids that earlier attempts have stored, by step.
         require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
             person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
+        begins: told the number of each turn.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class RunJournal:
         has_begun: bool = False,
         remember: Callable[[int, str], Awaitable[object]] | None = None,
         responses: Mapping[int, str] | None = None,
+        begins: Callable[[int], None] | None = None,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
@@ -131,6 +133,7 @@ class RunJournal:
         self._paused = paused
         self._require, self._has_begun = require, has_begun
         self._remember, self._responses = remember, responses or {}
+        self._begins = begins
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
@@ -141,6 +144,8 @@ class RunJournal:
         if self._has_begun:
             await self._may_go_on()
         self._has_begun = True
+        if self._begins is not None:
+            self._begins(step)
         self._recorder.step_begins()
         self._recorder.add(STEP_STARTED, {"step": step, "continues": self._paused})
 

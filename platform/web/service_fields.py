@@ -1,4 +1,4 @@
-"""Form fields for how a provider serves requests: tier, lifetime of the prompt cache, background; see ``toolloop.service``."""
+"""Form fields for how a provider serves requests: tier, lifetime of the prompt cache, background (``toolloop.service``), or by batch."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from django import forms
 
+from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, TIERS
 
 LABELS: Final = {
@@ -37,6 +38,18 @@ def background() -> forms.BooleanField:
     """Return the field of answers in the background."""
     name = "background"
     return forms.BooleanField(required=False, label=LABELS[name], help_text=HELP[name])
+
+
+def delivery() -> forms.ChoiceField:
+    """Return the field of when models answer, and for how much; see ``batches.delivery``."""
+    return forms.ChoiceField(
+        required=False,
+        label="When and for how much",
+        choices=Delivery.choices,
+        initial=Delivery.NOW.value,
+        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An answer that calls "
+        "tools takes a batch for each of its turns. Not every model has it.",
+    )
 
 
 def _choice(name: str, values: Sequence[str]) -> forms.ChoiceField:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from typing import Any
 
@@ -13,12 +15,18 @@ from jobs.models import ACTIVE, Job
 from jobs.runner import run_here
 from tests.cast import Cast
 from tests.conversations.support import Library
+from tests.datasets.kills import Nursery
 from tests.datasets.support import start
 from tests.fake_batches import Batch as Sent
 from tests.fake_provider import FakeProvider
 
-NAME = "gemini-3.8-flash"
-MODEL = f"google/{NAME}"
+MODELS = {
+    "google": "google/gemini-3.8-flash",
+    "openai": "openai/gpt-6-luna",
+    "anthropic": "anthropic/claude-haiku-5-5",
+}
+WIRES = tuple(MODELS)
+MODEL = MODELS["google"]
 PAST = "2000-01-01T00:00:00Z"
 MOST_LOOKS = 60
 
@@ -68,9 +76,28 @@ class Submitted(dict[str, Sent]):
         self.every.append(batch)
 
 
+class Deadly(list[tuple[str, str]]):
+    """The provider's requests; the worker that makes the one of a certain number does not live to see its answer."""
+
+    def __init__(self, workers: Nursery) -> None:
+        super().__init__()
+        self.workers, self.last, self.kills = workers, 0, 0
+
+    def append(self, request: tuple[str, str]) -> None:
+        super().append(request)
+        if len(self) == self.last:
+            self.kills += 1
+            os.kill(self.workers.pid, signal.SIGKILL)
+
+
 def sent(server: FakeProvider) -> Counter[str]:
     """Return how often each call reached the provider in a batch, by the line's key."""
-    return Counter(key for batch in every(server) for key, _ in batch.lines)
+    # At Anthropic a mark of 25 characters stands before the key.
+    return Counter(
+        key[25:] if batch.wire == "anthropic" else key
+        for batch in every(server)
+        for key, _ in batch.lines
+    )
 
 
 def every(server: FakeProvider) -> list[Sent]:

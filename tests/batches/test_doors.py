@@ -43,8 +43,9 @@ def test_the_form_starts_a_batch_and_the_page_says_what_is_out(
     assert "gathered and sent to the provider in batches" in client.get(answer["Location"]).content.decode()  # fmt: skip
     look(job)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
-    assert "Round 1: 0 of 2 answers are back, sent " in shown
-    assert "The provider may take until " in shown
+    assert "Round 1: 2 calls at the provider since " in shown
+    assert ", usually for up to 24 hours, at most until " in shown
+    assert "0 of 2 answers are back." in shown
 
 
 def test_rest_starts_a_batch_and_tells_how_far_it_is(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 
 import pytest
 
@@ -12,29 +10,15 @@ from apps.datasets.models import GenerationState, PaidCall
 from batches.models import Batch
 from runs.models import UsageRecord
 from tenancy.scope import tenant_scope
-from tests.batches.support import PAST, begin, sent
+from tests.batches.support import PAST, Deadly, begin, sent
 from tests.cast import Cast
-from tests.datasets.kills import Nursery, driver_waiting, is_alive, nursery
+from tests.datasets.kills import driver_waiting, is_alive, nursery
 from tests.datasets.support import FakeModel, make_open_library
 from tests.fake_provider import FakeProvider
 from tests.servers import wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 ROWS, KILLS, CALLS = 1, 5, 6
-
-
-class Deadly(list[tuple[str, str]]):
-    """The provider's requests; the worker that makes the one of a certain number does not live to see its answer."""
-
-    def __init__(self, workers: Nursery) -> None:
-        super().__init__()
-        self.workers, self.last, self.kills = workers, 0, 0
-
-    def append(self, request: tuple[str, str]) -> None:
-        super().append(request)
-        if len(self) == self.last:
-            self.kills += 1
-            os.kill(self.workers.pid, signal.SIGKILL)
 
 
 def test_kills_at_any_request_pay_for_each_call_once(

@@ -25,11 +25,12 @@ from apps.datasets.generation.work import (
     Work,
 )
 from basics.storable import json_storable
-from batches.asking import ANSWERS_LATER, BatchedCall
+from batches.asking import BatchedCall
 from budgets.ledger import EXCEEDED
 from runs.purse import BudgetPurse
 from runs.services import AnsweredCall, loop_ask
 from runs.usage import usage_columns, usage_kind
+from toolloop.batches.base import AnswersLater
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.messages import (
@@ -351,7 +352,7 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
         raise Failed("The row cost more than a row may.")
     if finished.status == "completed":
         return
-    if finished.error_code == ANSWERS_LATER:
+    if finished.error_code == AnswersLater.code:
         raise Away(finished.error_message)
     if finished.status == "parked":
         raise Halted(

@@ -9,6 +9,7 @@ from typing import Any, Self
 from apps.datasets.generation.languages import name_of
 from apps.datasets.models import Difficulty, QuestionType
 from basics.errors import Invalid
+from batches.delivery import Delivery
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
 
 SCORES = ("completeness", "accuracy", "relevance", "clarity", "specificity", "reasoning")
@@ -27,8 +28,6 @@ MADE_TYPES = (
 """Types that generation makes: all there are."""
 MAX_ROWS, MAX_CONCURRENCY, MAX_DRIVERS, MAX_TEXT = 10_000, 200, 8, 120
 MAX_VOICES, MAX_VOICE, MAX_TURNS = 20, 200, 10
-NOW, BATCH = "now", "batch"
-DELIVERIES = (NOW, BATCH)
 _TYPES = {"factual": 5.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "unanswerable": 1.0}
 _LISTS = ("collections", "personas", "styles", "script")
 _DIFFICULTY = {"easy": 4.0, "medium": 4.0, "hard": 2.0}
@@ -87,12 +86,12 @@ class Settings:
     service_tier: str = ""
     cache_ttl: str = ""
     background: bool = False
-    delivery: str = NOW
+    delivery: str = Delivery.NOW.value
 
     @property
     def is_batched(self) -> bool:
         """Tell whether models are asked by batch."""
-        return self.delivery == BATCH
+        return self.delivery == Delivery.BATCH
 
     @property
     def service(self) -> dict[str, Any]:
@@ -158,9 +157,9 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     for name in ("keep_at", "repair_at"):
         if not _is_number(data.get(name, 0.5), 0, 1):
             wrong[name] = ["Enter a number from 0 to 1."]
-    if data.get("delivery", NOW) not in DELIVERIES:
-        wrong["delivery"] = [f"Enter {NOW} or {BATCH}."]
-    elif data.get("delivery") == BATCH:
+    if data.get("delivery", Delivery.NOW) not in Delivery.values:
+        wrong["delivery"] = [f"Enter {' or '.join(Delivery.values)}."]
+    elif data.get("delivery") == Delivery.BATCH:
         if data.get("drivers", 1) != 1:
             wrong["drivers"] = ["One worker sends a job's batches; leave this at 1."]
         for name in ("service_tier", "background"):

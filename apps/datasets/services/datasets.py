@@ -9,9 +9,9 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from apps.datasets.files import dataset_files_remove
-from apps.datasets.generation.settings import BATCH
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob
 from basics.errors import Conflict, Invalid
+from batches.delivery import Delivery
 from batches.services import batches_end
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -94,7 +94,7 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset) -> None:
         if GenerationJob.objects.filter(dataset=row, state__in=JOB_ACTIVE).exists():
             raise Conflict("dataset_busy", "Rows are being generated; stop the job first.")
         audit_record(tenant=tenant, actor=actor, action="dataset.delete", object=row)
-        batched = GenerationJob.objects.filter(dataset=row, options__delivery=BATCH)
+        batched = GenerationJob.objects.filter(dataset=row, options__delivery=Delivery.BATCH)
         for job in batched:
             batches_end(tenant=tenant, actor=actor, owner=job.topic, ends=True)
         transaction.on_commit(partial(dataset_files_remove, tenant.pk, row.pk))

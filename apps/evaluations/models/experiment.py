@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
 from apps.datasets.models import Dataset, DatasetVersion, RowContent
+from batches.delivery import Delivery
 from jobs.models import Job
 from runs.models import Run
 from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
@@ -41,6 +43,12 @@ class Experiment(TenantModel):
     )
     scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
     concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
+    delivery = models.CharField(
+        max_length=5,
+        choices=Delivery.choices,
+        default=Delivery.NOW,
+        help_text="How models are asked.",
+    )
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     budget_job = models.BigIntegerField(
         null=True, help_text="Id of the job whose budget all its trials spend (budgets)."
@@ -81,6 +89,9 @@ class Experiment(TenantModel):
                 condition=models.Q(repeats__gte=1), name="experiment_repeats_positive"
             ),
             models.CheckConstraint(
+                condition=models.Q(delivery__in=Delivery.values), name="experiment_delivery_known"
+            ),
+            models.CheckConstraint(
                 condition=models.Q(judge_repeats__gte=1), name="experiment_judge_repeats_positive"
             ),
         ]
@@ -88,6 +99,16 @@ class Experiment(TenantModel):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def topic(self) -> str:
+        """Return the channel that is told of it, which is the owner of its batches as well."""
+        return f"experiment:{self.pk}"
+
+    @property
+    def is_batched(self) -> bool:
+        """Tell whether its models are asked by batch."""
+        return self.delivery == Delivery.BATCH
 
 
 class Arm(TenantModel):
@@ -110,11 +131,15 @@ class Arm(TenantModel):
 
 
 class TrialState(models.TextChoices):
-    """What is done next with a trial; done, failed and skipped are ends, stopped waits for its experiment to go on."""
+    """What is done next with a trial; done, failed and skipped are ends, stopped waits for its experiment to go on.
+
+    One that is away waits for answers that come with a batch, and has no job meanwhile.
+    """
 
     PENDING = "pending", "Waiting"
     ANSWERING = "answering", "Answering"
     SCORING = "scoring", "Scoring"
+    AWAY = "away", "With the provider"
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
     STOPPED = "stopped", "Stopped"
@@ -153,6 +178,9 @@ class Trial(TenantModel):
     )
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     run = TenantForeignKey(Run, db_on_delete=SET_NULL, null=True, related_name="+")
+    waits_for = ArrayField(
+        models.CharField(max_length=39), default=list, help_text="Keys of batch lines, while away."
+    )
     finished_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from apps.datasets import rubric as rubrics
@@ -13,6 +14,7 @@ from apps.datasets.record import Record
 from apps.datasets.rubric import Rubric
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue, unscored
 from apps.evaluations.turns import told_of
+from batches.awaited import together
 
 DISAGREEMENT = 0.25
 """Spread of a jury's values (0 to 1) from which a person should look: one level of five."""
@@ -116,7 +118,9 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
     """Compare two answers in both orders; one that wins only in one order has not won."""
     verdicts: list[str] = []
     reasons: list[str] = []
-    for first, second, names in ((a, b, ("a", "b")), (b, a, ("b", "a"))):
+    unread: list[Answer] = []
+
+    def judged(first: str, second: str) -> Answer:
         parts = {
             "conversation": told_of(row),
             "question": row.question,
@@ -128,7 +132,19 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
         prompt = json.dumps({k: v for k, v in parts.items() if v}, ensure_ascii=False)
         got = ask(system=_PAIRWISE, prompt=prompt, form=_PREFERENCE)
         if got.value is None:
-            return Preference(None, reason=got.problem)
+            unread.append(got)
+        return got
+
+    def orders() -> Iterator[Callable[[], Answer]]:
+        yield partial(judged, a, b)
+        if not unread:  # else the other order would be paid for in vain
+            yield partial(judged, b, a)
+
+    both = together(orders())
+    if unread:
+        return Preference(None, reason=unread[0].problem)
+    for got, names in zip(both, (("a", "b"), ("b", "a")), strict=True):
+        assert got.value is not None  # noqa: S101 - it is among the unread otherwise
         place = got.value["better"]
         verdicts.append("tie" if place == "tie" else names[place == "second"])
         reasons.append(str(got.value["reason"]))
@@ -153,8 +169,8 @@ class Jury:
     def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
         """Score by all; ``details["needs_person"]`` where they disagree by a level or more."""
         by_name: dict[str, list[ScoreValue]] = {}
-        for judge in self.judges:
-            for value in judge.score(row, outcome):
+        for values in together(partial(judge.score, row, outcome) for judge in self.judges):
+            for value in values:
                 by_name.setdefault(value.name, []).append(value)
         return [_median(name, values) for name, values in by_name.items()]
 
@@ -197,8 +213,8 @@ class Repeated:
     def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
         """Score each time; what could not be read in one judgement is left out of the mean."""
         by_name: dict[str, list[ScoreValue]] = {}
-        for judge in self.judges:
-            for value in judge.score(row, outcome):
+        for values in together(partial(judge.score, row, outcome) for judge in self.judges):
+            for value in values:
                 by_name.setdefault(value.name, []).append(value)
         return [_mean(values) for values in by_name.values()]
 

@@ -11,9 +11,9 @@ from django.db import transaction
 from apps.evaluations.claim_rubrics import CLAIMS
 from apps.evaluations.drift import gold_items
 from apps.evaluations.judging import is_lexical, judge_options, judge_rubric
-from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
+from apps.evaluations.models import Experiment, JudgeCheck, RubricVersion
+from apps.evaluations.services.by_batch import carrier_wake, experiment_halt
 from apps.evaluations.services.trials import experiment_locked, trials_start
-from basics.storable import text_storable
 from jobs.models import ACTIVE, Job
 from jobs.services import job_enqueue
 from tenancy.actors import Actor, system_actor
@@ -45,24 +45,38 @@ def experiment_begin(experiment: Experiment, *, actor: Actor) -> None:
 
     A check is made once for an experiment: who goes on after it has said what it found has decided.
     """
-    due = specs_to_check(actor=actor, experiment=experiment)
-    if len(due) <= JudgeCheck.objects.filter(experiment=experiment).count():
+    if not check_is_due(experiment, actor=actor):
         trials_start(experiment)
         return
-    topic = f"experiment:{experiment.pk}"
-    waiting = Job.objects.filter(tenant=experiment.tenant, kind=CHECK_JOB, status__in=ACTIVE)
-    if waiting.filter(payload__experiment_id=experiment.pk).exists():
+    if is_checking(experiment):
         return
     checking = job_enqueue(
         tenant=experiment.tenant,
         actor=system_actor(experiment.tenant_id, experiment.created_by_id),
         kind=CHECK_JOB,
         payload={"experiment_id": experiment.pk},
-        topic=topic,
+        topic=experiment.topic,
     )
     if experiment.budget_job is None:
         experiment.budget_job = checking.pk
         experiment.save(update_fields=["budget_job"])
+
+
+def check_is_due(experiment: Experiment, *, actor: Actor) -> bool:
+    """Tell whether judges of an experiment are to be checked before its trials start."""
+    due = specs_to_check(actor=actor, experiment=experiment)
+    return len(due) > JudgeCheck.objects.filter(experiment=experiment).count()
+
+
+def is_checking(experiment: Experiment) -> bool:
+    """Tell whether a check of its judges is under way; one that waits for answers is not."""
+    waiting = Job.objects.filter(tenant=experiment.tenant, kind=CHECK_JOB, status__in=ACTIVE)
+    return waiting.filter(payload__experiment_id=experiment.pk).exists()
+
+
+def check_away(experiment_id: int) -> None:
+    """Have a check wait for answers that come with a batch, in the current transaction, which ends its job."""
+    carrier_wake(experiment_locked(experiment_id))
 
 
 def checks_keep(experiment_id: int, checks: Sequence[JudgeCheck], *, spent_usd: float) -> None:
@@ -73,7 +87,7 @@ def checks_keep(experiment_id: int, checks: Sequence[JudgeCheck], *, spent_usd: 
     experiment.save(update_fields=["spent_usd"])
     drifted = [check.author for check in checks if check.is_drifted]
     if drifted:
-        _pause(
+        experiment_halt(
             experiment,
             f"{', '.join(drifted)} grades the gold answers otherwise than before. Its scores are advisory; go on, or "
             "calibrate it with new gold answers first.",
@@ -86,10 +100,5 @@ def check_fail(experiment_id: int, message: str) -> None:
     """Pause an experiment whose judges could not be checked; going on checks them again."""
     with transaction.atomic():
         if Experiment.objects.filter(pk=experiment_id).exists():
-            _pause(experiment_locked(experiment_id), f"The judges could not be checked. {message}")
-
-
-def _pause(experiment: Experiment, reason: str) -> None:
-    if experiment.state == ExperimentState.RUNNING:
-        experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
-        experiment.save(update_fields=["state", "reason"])
+            reason = f"The judges could not be checked. {message}"
+            experiment_halt(experiment_locked(experiment_id), reason)

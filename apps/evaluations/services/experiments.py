@@ -27,6 +27,7 @@ from apps.evaluations.models import (
     TrialState,
 )
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
+from apps.evaluations.services.by_batch import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.services.checks import CHECK_JOB, experiment_begin
 from apps.evaluations.services.rubrics import rubrics_seed
 from apps.evaluations.services.trials import experiment_locked
@@ -40,10 +41,13 @@ from apps.evaluations.targets import (
     target_read,
 )
 from basics.errors import Conflict, Invalid, Missing
+from batches.delivery import Delivery
+from batches.services import batches_resume
 from budgets.services import job_budget_set
 from jobs.models import ACTIVE, Job
 from jobs.services import job_cancel
 from runs.actors import actor_facts
+from runs.models import RunStatus
 from runs.providers import models_available, service_problem
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -76,6 +80,7 @@ def experiment_create(
     stops_dominated: bool = False,
     same_documents: bool = False,
     concurrency: int = 4,
+    delivery: str = Delivery.NOW.value,
     budget_usd: Decimal | None = None,
 ) -> Experiment:
     """Create an experiment with all its trials and start the first of them, after a check of its judges on gold answers.
@@ -89,6 +94,7 @@ def experiment_create(
         same_documents: arms search different collections, which must hold the same documents: what differs is how these
             are cut into passages.
         concurrency: trials at a time.
+        delivery: of ``batches.delivery``: ``batch`` asks answering models and judges by their providers' batch APIs.
         budget_usd: hard limit for answers and judges together; None for none.
 
     Raises:
@@ -112,6 +118,11 @@ def experiment_create(
         1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time."
     )
     _require(split in ("", *Split.values), "split", f"Choose a split: {', '.join(Split.values)}.")
+    _require(delivery in Delivery.values, "delivery", f"Enter {' or '.join(Delivery.values)}.")
+    _require(
+        delivery == Delivery.NOW or not stops_dominated, "stops_dominated",
+        "By batch all arms are asked at once, so that none can be stopped early. Leave this out.",
+    )  # fmt: skip
     _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
     _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
     _require(bool(scorers), "scorers", "Choose at least one scorer.")
@@ -129,6 +140,8 @@ def experiment_create(
     )
     rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
+    if delivery == Delivery.BATCH:
+        delivery_check(tenant=tenant, actor=actor, targets=targets, specs=kept)
     names = _names(actor, arms, targets)
     with transaction.atomic():
         experiment: Experiment = Experiment.objects.create(
@@ -143,6 +156,7 @@ def experiment_create(
             next_look=first_look(len(arms)),
             scorers=kept,
             concurrency=concurrency,
+            delivery=delivery,
             budget_usd=budget_usd,
             corpus=corpus_fingerprint(actor=actor, collections=_collections(targets)),
             actor=actor_facts(actor),
@@ -169,14 +183,17 @@ def experiment_create(
 
 
 def experiment_pause(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> Experiment:
-    """Start no further trials; those at work end. Raises Conflict when it is not running."""
+    """Start no further trials; those at work end, and what is with a provider is cancelled.
+
+    Raises:
+        Conflict: it is not running.
+    """
     actor.require("evaluation.write")
     with transaction.atomic():
         row = _of(actor, experiment)
         if row.state != ExperimentState.RUNNING:
             raise _wrong_state(row)
-        row.state, row.reason = ExperimentState.PAUSED, "Paused by hand."
-        row.save(update_fields=["state", "reason"])
+        experiment_halt(row, "Paused by hand.")
         audit_record(tenant=tenant, actor=actor, action="experiment.pause", object=row)
     return row
 
@@ -204,9 +221,11 @@ def experiment_resume(
                 "corpus_changed",
                 "The documents have changed since this experiment began. Start a new one over the present documents.",
             )
-        Trial.objects.filter(experiment=row, state=TrialState.STOPPED).update(
-            state=TrialState.PENDING, job=None, run=None
-        )
+        stopped = Trial.objects.filter(experiment=row, state=TrialState.STOPPED)
+        stopped.exclude(run__status=RunStatus.QUEUED).update(run=None)  # others wait for a call
+        stopped.update(state=TrialState.PENDING, job=None)
+        if row.is_batched:
+            batches_resume(tenant=tenant, actor=actor, owner=row.topic)
         row.state, row.reason, row.finished_at = ExperimentState.RUNNING, "", None
         if budget_usd is not None:
             row.budget_usd = budget_usd
@@ -231,6 +250,8 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(
             state=TrialState.STOPPED
         )
+        if row.is_batched:
+            trials_recall(row, TrialState.STOPPED)
         audit_record(tenant=tenant, actor=actor, action="experiment.stop", object=row)
     # Each in its own transaction, jobs before experiments, as everybody locks them. A job that ends meanwhile is fine.
     theirs = Q(pk__in=Trial.objects.filter(experiment=row).values("job_id"))

@@ -28,13 +28,15 @@ from apps.evaluations.outcomes import outcome_json
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
 from apps.evaluations.selectors import arm_scores_counted
 from apps.evaluations.series import pack
+from apps.evaluations.services.by_batch import batches_finish, carrier_wake, experiment_halt
 from apps.evaluations.services.stopping import arms_stop
 from basics.storable import json_storable, text_storable
 from jobs.services import job_enqueue
+from runs.models import Run, RunStatus
 from tenancy.actors import Actor, system_actor
 
 TRIAL_JOB = "evaluations.trial_run"
-_AT_WORK = (TrialState.ANSWERING, TrialState.SCORING)
+AT_WORK = (TrialState.ANSWERING, TrialState.SCORING)
 _MOST_ERROR = 500
 _CLOCK = Func(function="clock_timestamp", output_field=DateTimeField())
 
@@ -69,29 +71,38 @@ def trials_start(experiment: Experiment) -> int:
     if experiment.state != ExperimentState.RUNNING:
         return 0
     trials = Trial.objects.filter(experiment=experiment)
-    at_work = trials.filter(state__in=_AT_WORK).count()
+    at_work = trials.filter(state__in=AT_WORK).count()
     room = experiment.concurrency - at_work
-    if experiment.budget_usd is not None:
+    # By batch each call waits for its money before it is sent, and holds it.
+    if experiment.budget_usd is not None and not experiment.is_batched:
         room = min(room, _affordable(experiment, at_work))
     pending = trials.filter(state=TrialState.PENDING).order_by("repeat", "position", "arm")
     chosen = list(pending[: max(room, 0 if at_work else 1)])
     if not chosen:
-        if not at_work:
-            experiment.state = ExperimentState.COMPLETED
-            experiment.finished_at = timezone.now()
-            experiment.save(update_fields=["state", "finished_at"])
-            _scores_keep(experiment)
+        if not at_work and trials.filter(state=TrialState.AWAY).exists():
+            carrier_wake(experiment)
+        elif not at_work:
+            _complete(experiment)
         return 0
     if room <= 0:
-        experiment.state = ExperimentState.PAUSED
-        experiment.reason = "The budget is used up. Raise it to go on."
-        experiment.save(update_fields=["state", "reason"])
+        experiment_halt(experiment, "The budget is used up. Raise it to go on.")
         return 0
     for trial in chosen:
         _enqueue(experiment, trial)
+        if trial.run_id is not None:  # It was let go while its call was away.
+            Run.objects.filter(pk=trial.run_id, status=RunStatus.QUEUED).update(job=trial.job)
         trial.state = TrialState.SCORING if trial.answered_at else TrialState.ANSWERING
     Trial.objects.bulk_update(chosen, ["state", "job"])
     return len(chosen)
+
+
+def _complete(experiment: Experiment) -> None:
+    experiment.state = ExperimentState.COMPLETED
+    experiment.finished_at = timezone.now()
+    experiment.save(update_fields=["state", "finished_at"])
+    _scores_keep(experiment)
+    if experiment.is_batched:
+        batches_finish(experiment, ends=True)
 
 
 def _scores_keep(experiment: Experiment) -> None:
@@ -115,7 +126,8 @@ def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None
     trial.answer = text_storable(outcome.text)
     trial.outcome = json_storable(outcome_json(outcome))
     trial.error = text_storable(outcome.error)[:_MOST_ERROR]
-    trial.latency_ms = outcome.latency_ms
+    # How long a batch takes says nothing about who answers.
+    trial.latency_ms = None if experiment.is_batched else outcome.latency_ms
     trial.cost_usd = None if outcome.cost_usd is None else Decimal(f"{outcome.cost_usd:.8f}")
     trial.state = TrialState.SCORING
     if trial.cost_usd:
@@ -183,7 +195,7 @@ def trial_fail(trial_id: int, message: str) -> None:
     if known is None:
         return
     experiment = experiment_locked(known)
-    at_work = Trial.objects.filter(pk=trial_id, state__in=_AT_WORK)
+    at_work = Trial.objects.filter(pk=trial_id, state__in=AT_WORK)
     if experiment.state == ExperimentState.STOPPED:
         at_work.update(state=TrialState.STOPPED)
         return
@@ -212,12 +224,24 @@ def trial_wait(trial: Trial, reason: str) -> None:
     An answer that is there already stays, and is scored later.
     """
     experiment = experiment_locked(trial.experiment_id)
-    Trial.objects.filter(pk=trial.pk, state__in=_AT_WORK).update(
+    Trial.objects.filter(pk=trial.pk, state__in=AT_WORK).update(
         state=TrialState.PENDING, job=None, run=None
     )
-    if experiment.state == ExperimentState.RUNNING:
-        experiment.state, experiment.reason = ExperimentState.PAUSED, text_storable(reason)[:300]
-        experiment.save(update_fields=["state", "reason"])
+    experiment_halt(experiment, reason)
+
+
+def trial_away(trial: Trial, keys: Sequence[str]) -> None:
+    """Have a trial wait for answers that come with a batch, in the current transaction, which ends its job.
+
+    Args:
+        keys: of their lines.
+    """
+    experiment = experiment_locked(trial.experiment_id)
+    to = {ExperimentState.RUNNING: TrialState.AWAY, ExperimentState.STOPPED: TrialState.STOPPED}
+    state = to.get(ExperimentState(experiment.state), TrialState.PENDING)
+    at_work = Trial.objects.filter(pk=trial.pk, state__in=AT_WORK)
+    at_work.update(state=state, waits_for=keys if state == TrialState.AWAY else [])
+    trials_start(experiment)
 
 
 def _affordable(experiment: Experiment, at_work: int) -> int:
@@ -240,5 +264,5 @@ def _enqueue(experiment: Experiment, trial: Trial) -> None:
         actor=actor,
         kind=TRIAL_JOB,
         payload={"trial_id": trial.pk},
-        topic=f"experiment:{experiment.pk}",
+        topic=experiment.topic,
     )

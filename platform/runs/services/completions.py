@@ -132,8 +132,12 @@ def completion_prepare(
     check: Callable[[], None] | None = None,
     payer: Payer | None = None,
     options: Mapping[str, Any] | None = None,
+    provider: TenantProvider | None = None,
 ) -> Question:
     """Return what ``completion_run`` would ask, for a coroutine: see there. It reads the database, and asks nobody yet.
+
+    Args:
+        provider: of the model, where it is there already.
 
     Raises:
         Invalid: ``unknown_model``, or one that is no language model.
@@ -141,7 +145,7 @@ def completion_prepare(
     """
     if not 0 < len(purpose) <= _MAX_PURPOSE:
         raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
-    provider = provider_for(tenant, model)
+    provider = provider or provider_for(tenant, model)
     if not provider.info.is_language_model:
         raise Invalid(
             "unknown_model", f"{provider.info.label} cannot write; choose a language model."
@@ -188,6 +192,15 @@ class Question:
         finally:
             self._pay(purse)
         return self._completion(end)
+
+    async def answer_by(self, provider: TenantProvider, purse: Purse) -> Completion:
+        """Ask the same model another way; ``purse`` holds the money, and has what was used recorded."""
+        direct, self.provider = self.provider, provider
+        try:
+            return self._completion(await self._ask(purse))
+        finally:
+            self.provider = direct
+            await self._close()
 
     async def answer(self, in_db: InDb) -> Completion:
         """Ask in this event loop, which reaches the database by ``in_db``; raises what ``completion_run`` does."""

@@ -28,12 +28,14 @@ from runs.purse import BudgetPurse, run_payer
 from runs.recorder import Recorder
 from runs.selectors import transcript_read
 from runs.services.helping import HELPING, Helping
+from runs.services.later import Later, run_postpone, usage_of
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
 from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
 from runs.withheld import run_require
+from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
 from toolloop.events import (
     LimitReached,
@@ -96,6 +98,7 @@ async def run_execute(
     cache_key: str = "",
     user_key: str = "",
     before_finish: Callable[[Run, RunFinished], None] | None = None,
+    later: Later | None = None,
 ) -> RunFinished | None:
     """Drive the loop for a run, record it, and end run and job together; call it from a job of the loop lane.
 
@@ -111,9 +114,10 @@ async def run_execute(
         output, tool_choice: see ``run_loop``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
+        later: of a model that may answer a day later; the run is called again when the answer is there.
 
     Returns:
-        How it ended; None when there was nothing to do: it had ended before, or waits for a decision.
+        How it ended; None when it has not: it had ended before, or waits for a decision or for an answer.
 
     Raises:
         Denied: ``actor_gone``, the run's person or key has lost its access, or ``source_lost``, they may not read any more
@@ -149,6 +153,7 @@ async def run_execute(
                 has_begun=start.is_resumed,
                 remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
                 responses=start.responses,
+                begins=None if later is None else later.turn_begins,
             )
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
@@ -167,7 +172,7 @@ async def run_execute(
                     HELPING: Helping(purse, journal.helper_reported, attribution_of(run)),
                 },
                 first_step=len(start.turns),
-                usage=start.usage,
+                usage=start.usage if later is None else usage_of(start.turns),
                 options=options,
                 output=output,
                 tool_choice=tool_choice,
@@ -177,9 +182,9 @@ async def run_execute(
                 profile=profile,
                 run_blocking=ctx.blocking,
                 decisions=start.decisions,
-                on_usage=journal.usage_reported,
+                on_usage=journal.usage_reported if later is None else None,
                 usage_metadata=attribution_of(run),
-                purse=purse,
+                purse=purse if later is None else later.purse,
             )
             finished = _with_helpers(await _record(events, recorder), journal)
             if recorder.error is not None:
@@ -189,6 +194,9 @@ async def run_execute(
             if gone.is_set():
                 await recorder.flush()
                 await ctx.in_db(_run_lost, run)
+            if later is not None and finished.error_code == AnswersLater.code:
+                await run_postpone(run, finished.step, recorder, later)
+                return None
             if finished.status == "parked":
                 await _run_park(run, recorder, finished)
             else:

@@ -76,6 +76,12 @@ class BatchGone(ProviderError):
     code = "batch_gone"
 
 
+class AnswersLater(ProviderError):
+    """The call goes with a batch; ask again when that has come back."""
+
+    code = "answers_later"
+
+
 class BatchUndecided(ProviderUnavailable):
     """What was asked about a batch can't be told yet; ask again later, and never submit it again meanwhile."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
+from django.utils import timezone
 
 from apps.collections.operator import collection_named, is_worker_alive, tenant_named
 from apps.datasets import selectors
@@ -28,6 +29,7 @@ from apps.datasets.services.generation import (
     generation_start,
 )
 from basics.errors import DomainError, Missing
+from batches.delivery import Delivery
 from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
 from jobs.runner import run_here
@@ -65,6 +67,7 @@ class Command(BaseCommand):
         parser.add_argument("--model", default="extractive", help="an id of the model list; extractive needs no key")  # fmt: skip
         parser.add_argument("--judge-model", default="", help="another model for filter and judge")
         parser.add_argument("--service-tier", default="", metavar="flex", help="standard, flex or priority, of providers that have it")  # fmt: skip
+        parser.add_argument("--delivery", default=Delivery.NOW.value, choices=Delivery.values, help="batch: at half the price, within a day for each turn of a model")  # fmt: skip
         parser.add_argument("--rows", type=int, default=50)
         parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")  # fmt: skip
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
@@ -127,6 +130,7 @@ class Command(BaseCommand):
             "judge_model": options["judge_model"],
             "language": options["language"],
             "service_tier": options["service_tier"],
+            "delivery": options["delivery"],
             "personas": options["persona"],
             "styles": options["style"],
             "max_turns": options["max_turns"],
@@ -199,7 +203,9 @@ def _told(error: DomainError) -> str:
 
 
 def _drivers(job: GenerationJob) -> list[threading.Thread]:
-    waiting = Job.objects.filter(kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED)
+    waiting = Job.objects.filter(
+        kind=DRIVE, payload__job_id=job.pk, status=JobStatus.QUEUED, run_after__lte=timezone.now()
+    )
     threads = [
         threading.Thread(target=_run_here, args=(job.tenant_id, pk), daemon=True)
         for pk in waiting.values_list("pk", flat=True)

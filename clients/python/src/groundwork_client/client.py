@@ -881,17 +881,17 @@ class Groundwork(Transport):
         """Go through all rows of ``experiments_list``, page by page."""
         return self._every(lambda cursor: self.experiments_list(page_size=page_size, cursor=cursor))
 
-    def experiments_create(self, body: models.ExperimentInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentOutput:
+    def experiments_create(self, body: models.ExperimentInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentDetailOutput:
         """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
-        return cast("models.ExperimentOutput", self._call("POST", "/api/v1/experiments", body=body, idempotency_key=idempotency_key))
+        return cast("models.ExperimentDetailOutput", self._call("POST", "/api/v1/experiments", body=body, idempotency_key=idempotency_key))
 
-    def experiments_get(self, id: int) -> models.ExperimentOutput:
+    def experiments_get(self, id: int) -> models.ExperimentDetailOutput:
         """Return an experiment with its arms and counts."""
-        return cast("models.ExperimentOutput", self._call("GET", f"/api/v1/experiments/{id}"))
+        return cast("models.ExperimentDetailOutput", self._call("GET", f"/api/v1/experiments/{id}"))
 
-    def experiments_act(self, id: int, body: models.StateInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentOutput:
+    def experiments_act(self, id: int, body: models.StateInputRequest, *, idempotency_key: str | None = None) -> models.ExperimentDetailOutput:
         """Pause, resume or stop an experiment."""
-        return cast("models.ExperimentOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
+        return cast("models.ExperimentDetailOutput", self._call("POST", f"/api/v1/experiments/{id}", body=body, idempotency_key=idempotency_key))
 
     def experiment_front(self, id: int) -> models.PaginatedFrontPointOutputList:
         """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""

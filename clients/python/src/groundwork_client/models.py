@@ -347,6 +347,7 @@ class BaselineOutput(TypedDict):
 
 @final
 class BatchRound(TypedDict):
+    """The calls that a provider has at half the price, and since when."""
     number: int
     """From 1; each turn of an answer that calls tools takes a round."""
     total: int
@@ -1413,6 +1414,8 @@ DecisionKind: TypeAlias = "Literal['approval', 'external']"
 
 DecisionStatus: TypeAlias = "Literal['pending', 'approved', 'rejected', 'answered', 'expired', 'cancelled']"
 
+Delivery: TypeAlias = "Literal['now', 'batch']"
+
 DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
 
 DifficultyEnum: TypeAlias = "Literal['easy', 'medium', 'hard']"
@@ -1641,6 +1644,49 @@ ExpectedEnum: TypeAlias = "Literal['answer', 'abstain', 'refuse', 'cite_all']"
 
 
 @final
+class ExperimentDetailOutput(TypedDict):
+    """An experiment with what is with a provider."""
+    id: int
+    name: str
+    dataset: int
+    """Of the version."""
+    version: int
+    """The rows."""
+    split: NotRequired[str]
+    """Empty: all rows."""
+    state: NotRequired[ExperimentOutputStateEnum]
+    state_text: str
+    """The state in words, with how many answers of a completed one failed."""
+    reason: NotRequired[str]
+    """Why it waits or was stopped."""
+    repeats: NotRequired[int]
+    judge_repeats: NotRequired[int]
+    """How often a model judges each answer; the mean counts."""
+    stops_dominated: NotRequired[bool]
+    """An arm that another one beats at no higher cost is not asked on."""
+    concurrency: NotRequired[int]
+    """Trials at a time."""
+    delivery: NotRequired[Delivery]
+    """How models are asked.  * `now` - Now, at the full price * `batch` - Within a day, at half the price"""
+    budget_usd: NotRequired[str | None]
+    spent_usd: NotRequired[str]
+    """Answers and judges, where known."""
+    scorers: Any
+    """List of kind and options; see scorers.registry."""
+    corpus: NotRequired[str]
+    """Fingerprint of the documents its arms search."""
+    arms: list[ArmOutput]
+    trial_total: int
+    ended_total: int
+    failed_total: int
+    """Answers without a score."""
+    created_at: str
+    finished_at: NotRequired[str | None]
+    batch: BatchRound | None
+    """What is with a provider at half price; null while nothing is."""
+
+
+@final
 class ExperimentInputRequest(TypedDict):
     """An experiment to be started."""
     name: str
@@ -1658,6 +1704,9 @@ class ExperimentInputRequest(TypedDict):
     """Arms search different collections, which must hold the same documents: what differs is how these are cut into
     passages."""
     concurrency: NotRequired[int]
+    delivery: NotRequired[Delivery]
+    """now, or batch for half the price within a day for each turn of a model.  * `now` - Now, at the full price *
+    `batch` - Within a day, at half the price"""
     budget_usd: NotRequired[str | None]
     """Hard limit for answers and judges; null for none."""
 
@@ -1685,6 +1734,8 @@ class ExperimentOutput(TypedDict):
     """An arm that another one beats at no higher cost is not asked on."""
     concurrency: NotRequired[int]
     """Trials at a time."""
+    delivery: NotRequired[Delivery]
+    """How models are asked.  * `now` - Now, at the full price * `batch` - Within a day, at half the price"""
     budget_usd: NotRequired[str | None]
     spent_usd: NotRequired[str]
     """Answers and judges, where known."""
@@ -4445,7 +4496,7 @@ class TrialOutput(TypedDict):
     """Of them, those that were answered before and cost nothing."""
     scores: list[ScoreOutput]
 
-TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped', 'skipped']"
+TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'away', 'done', 'failed', 'stopped', 'skipped']"
 
 
 @final
