@@ -104,7 +104,7 @@ class ModelFolder:
         try:
             model = onnx.load(str(file), load_external_data=False)
         except Exception as error:  # protobuf's errors have no common class
-            raise refused(f"{name} in {self.path} isn't an ONNX model ({_line(error)}).") from error
+            raise refused(f"{name} in {self.path} isn't an ONNX model ({first_line(error)}).") from error
         below = PurePosixPath(name).parent
         found = []
         for place in sorted({place for tensor in _tensors(model) for place in _places(tensor)}):
@@ -170,7 +170,8 @@ def refused(why: str) -> EmbeddingError:
     return EmbeddingError("embedder_misconfigured", why)
 
 
-def _line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what a library says, cut to 200 characters."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
