@@ -54,7 +54,9 @@ def tool_sets(folder: Path) -> list[ToolSet]:
         if at is not None:
             found += read(at)
     if not found:
-        raise SystemExit(f"{folder} has none of {', '.join(_READERS)}: clone the repositories of the sets into it.")
+        raise SystemExit(
+            f"{folder} has none of {', '.join(_READERS)}: clone the repositories of the sets into it."
+        )
     return found
 
 
@@ -77,7 +79,9 @@ def _seal_tools(file: Path) -> Iterator[ToolSet]:
     for part in ("dev", "test_in_domain", "test_out_domain"):
         rows = list(_lines(file.with_name(f"{part}.jsonl")))
         gold = [(row["query"], {call["api"] for call in row["calling"]}) for row in rows]
-        yield ToolSet(f"Seal-Tools {part}", tools, [(q, next(iter(g))) for q, g in gold if len(g) == 1])
+        yield ToolSet(
+            f"Seal-Tools {part}", tools, [(q, next(iter(g))) for q, g in gold if len(g) == 1]
+        )
 
 
 def _bfcl(file: Path) -> Iterator[ToolSet]:
@@ -97,9 +101,12 @@ def _bfcl(file: Path) -> Iterator[ToolSet]:
         for row in _lines(file.parent / "possible_answer" / f"BFCL_v4_{part}.json"):
             names = {name for call in row["ground_truth"] for name in call}
             question, own = asked[row["id"]]
-            if len(names) == 1 and (name := next(iter(names))) in own:
-                if tools[_plain(name)].description == own[name]["description"]:
-                    questions.append((question, _plain(name)))
+            right = [own[name] for name in names if name in own] if len(names) == 1 else []
+            questions += [
+                (question, _plain(one["name"]))
+                for one in right
+                if tools[_plain(one["name"])].description == one["description"]
+            ]
     yield ToolSet("BFCL", tools, questions)
 
 

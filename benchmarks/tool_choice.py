@@ -33,14 +33,20 @@ SIZES = {200: 0.76, 1_000: 0.80}
 DEPTH = 10
 
 
-async def ranked(catalog: Catalog, questions: Sequence[tuple[str, str]], share: float | None) -> dict[str, float]:
+async def ranked(
+    catalog: Catalog, questions: Sequence[tuple[str, str]], share: float | None
+) -> dict[str, float]:
     """Ask a catalog every question; by words alone where ``share`` is None."""
     at_1 = at_5 = 0
     begun = time.perf_counter()
     if share is not None:
         meaning.WORDS_SHARE = share
     for question, right in questions:
-        page = catalog.search(question, limit=DEPTH) if share is None else await catalog.find(question, limit=DEPTH)
+        page = (
+            catalog.search(question, limit=DEPTH)
+            if share is None
+            else await catalog.find(question, limit=DEPTH)
+        )
         at_1 += page.names[:1] == (right,)
         at_5 += right in page.names[:5]
     took = (time.perf_counter() - begun) * 1000 / len(questions)

@@ -92,7 +92,7 @@ class FolderEmbedder(OnnxEmbedder):
     def __init__(self, model: FolderModel) -> None:
         super().__init__(
             model.space,
-            lambda: _verified(model),
+            lambda: _load(model_verify(model), model.options),
             query_prefix=model.options.query_prefix,
             passage_prefix=model.options.passage_prefix,
         )
@@ -118,9 +118,8 @@ def folder_check(path: Path, *, name: str = "", said: Mapping[str, Any] | None =
         )
     options = options_read(folder, said or {})
     names = {options.file, options.tokenizer, *folder.external_names(options.file)}
-    model = _load(folder, options)
-    if not options.pooling or options.pooling != model.pooling:
-        options = replace(options, pooling=model.pooling)  # type: ignore[arg-type]
+    model = _load(folder, options, is_firm=bool((said or {}).get("pooling")))
+    options = replace(options, pooling=model.pooling)
     beyond = modules_beyond(folder)
     if beyond and options.pooling != "pooled":
         raise refused(
@@ -160,29 +159,38 @@ def _dimensions(model: SentenceModel, options: SentenceOptions) -> int:
     return found
 
 
-def _load(folder: ModelFolder, options: SentenceOptions) -> SentenceModel:
+def _load(folder: ModelFolder, options: SentenceOptions, *, is_firm: bool = True) -> SentenceModel:
     # Their sizes and places are judged before anything reads them.
     tokenizer_file = folder.file(options.tokenizer, most_bytes=TOKENIZER_BYTES)
     file = folder.file(options.file, most_bytes=MODEL_BYTES)
     try:
         tokenizer = tokenizer_load(tokenizer_file, max_tokens=options.max_tokens)
     except Exception as error:  # the library's own errors have no common class
-        raise refused(f"{options.tokenizer} in {folder.path} can't be read ({first_line(error)}).") from error
+        raise refused(
+            f"{options.tokenizer} in {folder.path} can't be read ({first_line(error)})."
+        ) from error
     try:
         session = session_load(file)
     except Exception as error:  # likewise
-        raise refused(f"{options.file} in {folder.path} can't be loaded ({first_line(error)}).") from error
+        raise refused(
+            f"{options.file} in {folder.path} can't be loaded ({first_line(error)})."
+        ) from error
     return SentenceModel(
         tokenizer,
         session,
         pooling=options.pooling,
+        is_firm=is_firm,
         dimensions=options.dimensions,
         lowercase=options.lowercase,
     )
 
 
-def _verified(model: FolderModel) -> SentenceModel:
-    """Load a described model, if this machine has the very files it was described from."""
+def model_verify(model: FolderModel) -> ModelFolder:
+    """Return a described model's folder, if this machine has the very files it was described from.
+
+    Raises:
+        EmbeddingError: ``embedder_misconfigured``: which machine lacks which files, and what to do.
+    """
     try:
         folder = ModelFolder(model.path)
         changed = [name for name, digest in model.digests.items() if folder.digest(name) != digest]
@@ -196,7 +204,7 @@ def _verified(model: FolderModel) -> SentenceModel:
             f"The embedder local/{model.name} has other files on the machine {socket.gethostname()} than when it was "
             f"installed: {', '.join(changed)}. Copy the original folder there, or install it under another name."
         )
-    return _load(folder, model.options)
+    return folder
 
 
 def _usual_name(folder: ModelFolder) -> str:
@@ -204,4 +212,3 @@ def _usual_name(folder: ModelFolder) -> str:
     if folder.path.parent.name == "snapshots" and hub.startswith("models--"):
         return hub.rpartition("--")[2]
     return folder.path.name
-

@@ -25,8 +25,8 @@ class SentenceModel:
     """A loaded tokenizer and session, and how their output becomes a vector.
 
     Args:
-        pooling: mean, cls or last of the tokens, or pooled: the graph gives one vector a text. "" takes that if the graph
-            has it.
+        pooling: mean, cls or last of the tokens, or pooled: the graph gives one vector a text.
+        is_firm: it is done so or not at all. Else it is what the files say, and a graph that pools by itself goes before.
         dimensions: the first numbers of each vector that are kept, 0 for all.
 
     Raises:
@@ -34,11 +34,18 @@ class SentenceModel:
     """
 
     def __init__(
-        self, tokenizer: Any, session: Any, *, pooling: str = "", dimensions: int = 0, lowercase: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        tokenizer: Any,
+        session: Any,
+        *,
+        pooling: str,
+        is_firm: bool = True,
+        dimensions: int = 0,
+        lowercase: bool = False,
+    ) -> None:
         self._tokenizer, self._session, self._lowercase = tokenizer, session, lowercase
         self._types = {i.name: _integer(i) for i in session.get_inputs()}
-        self._output, self.pooling = _output(session, pooling)
+        self._output, self.pooling = _output(session, pooling, is_firm=is_firm)
         self._dimensions = dimensions
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
@@ -77,11 +84,17 @@ class SentenceModel:
         except Exception as error:  # the runtime's own errors have no common class
             raise refused(f"The model can't be run ({first_line(error)}).") from error  # fmt: skip
         wanted = 2 if self.pooling == "pooled" else 3
-        if found.ndim != wanted or found.shape[0] != 1 or (wanted == 3 and found.shape[1] != length):
+        if (
+            found.ndim != wanted
+            or found.shape[0] != 1
+            or (wanted == 3 and found.shape[1] != length)
+        ):
             raise refused(f"The model's output {self._output} has the shape {found.shape}, which isn't one of {'a vector' if wanted == 2 else 'one vector a token'}.")  # fmt: skip
-        whole = _pooled(np.asarray(found[0], np.float32), self.pooling)
+        whole: npt.NDArray[np.float32] = _pooled(np.asarray(found[0], np.float32), self.pooling)
         if len(whole) < self._dimensions:
-            raise refused(f"The model's vectors have {len(whole):,} numbers, not {self._dimensions:,}.")
+            raise refused(
+                f"The model's vectors have {len(whole):,} numbers, not {self._dimensions:,}."
+            )
         return whole[: self._dimensions] if self._dimensions else whole
 
 
@@ -212,11 +225,13 @@ def _integer(entry: Any) -> str:
             f"the inputs {', '.join(_GIVEN[:3])}."
         )
     if entry.type not in _INTEGERS:
-        raise refused(f"The model wants {entry.name} as {entry.type}; only int64 and int32 are given.")
+        raise refused(
+            f"The model wants {entry.name} as {entry.type}; only int64 and int32 are given."
+        )
     return _INTEGERS[entry.type]
 
 
-def _output(session: Any, pooling: str) -> tuple[str, str]:
+def _output(session: Any, pooling: str, *, is_firm: bool) -> tuple[str, str]:
     """Return which output is used, and how it is pooled.
 
     Raises:
@@ -224,22 +239,26 @@ def _output(session: Any, pooling: str) -> tuple[str, str]:
     """
     ranks = {o.name: len(o.shape or ()) for o in session.get_outputs()}
     # A classifier's scores and BERT's pooler (trained to tell next sentences) are no sentence vectors.
-    whole = [name for name, rank in ranks.items() if rank == 2 and name not in ("logits", "pooler_output")]
-    tokens = [name for name, rank in ranks.items() if rank == 3]
-    if "sentence_embedding" in whole:
-        whole = ["sentence_embedding"]
-    if "pooler_output" in ranks and not whole and pooling == "pooled":
-        whole = ["pooler_output"]
-    if whole and (pooling == "pooled" or (pooling == "" or not tokens)):
-        if pooling not in ("", "pooled"):
-            raise refused(f"The model pools by itself (its output is {whole[0]}). Leave --pooling away.")
+    whole = [n for n, rank in ranks.items() if rank == 2 and n not in ("logits", "pooler_output")]
+    tokens = [n for n, rank in ranks.items() if rank == 3]
+    whole.sort(key=lambda name: name != "sentence_embedding")
+    tokens.sort(key=lambda name: name not in ("last_hidden_state", "token_embeddings"))
+    goes_before = not is_firm and (not tokens or whole[:1] == ["sentence_embedding"])
+    if whole and (pooling == "pooled" or goes_before):
         return whole[0], "pooled"
+    if whole and not tokens:
+        raise refused(
+            f"The model pools by itself (its output is {whole[0]}). Leave --pooling away."
+        )
     if not tokens or pooling == "pooled":
-        raise refused(f"None of the model's outputs ({', '.join(ranks)}) can be used: no sentence model?")
+        raise refused(
+            f"None of the model's outputs ({', '.join(ranks)}) can be used: no sentence model?"
+        )
     if not pooling:
-        raise refused("Its files don't say how it pools. Say it with --pooling mean, cls or last; the model's page tells.")  # fmt: skip
-    named = [n for n in ("last_hidden_state", "token_embeddings") if n in tokens]
-    return (named or tokens)[0], pooling
+        raise refused(
+            "Its files don't say how it pools. Say it with --pooling mean, cls or last; the model's page tells."
+        )
+    return tokens[0], pooling
 
 
 __all__ = ["OnnxEmbedder", "SentenceModel"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from apps.collections.embedders.onnx_files import ModelFolder, refused
 
-Pooling = Literal["mean", "cls", "last", "pooled"]
+POOLINGS = ("mean", "cls", "last", "pooled")
 """What one vector is made of: the mean of the tokens, the first, the last, or what the graph pools itself."""
-POOLINGS: tuple[str, ...] = get_args(Pooling)
 MAX_DIMENSIONS = 4_000  # what the database's indexes take
 MAX_TOKENS = 8_192
 _PREFIX_CHARS = 2_000
@@ -29,7 +28,7 @@ class SentenceOptions:
     Attributes:
         file: the ONNX file, by its name in the folder.
         tokenizer: the tokenizer's file, likewise.
-        pooling: "" where neither the files nor anybody said it.
+        pooling: one of ``POOLINGS``, "" where neither the files nor anybody said it.
         query_prefix, passage_prefix: put before each question and each passage.
         max_tokens: of one text, prefix and special tokens included; the rest is not seen.
         dimensions: numbers of a vector; the first ones of a longer one, 0 for all of them.
@@ -39,7 +38,7 @@ class SentenceOptions:
 
     file: str
     tokenizer: str
-    pooling: Pooling | Literal[""] = ""
+    pooling: str = ""
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: int = _USUAL_TOKENS
@@ -70,15 +69,18 @@ def options_read(folder: ModelFolder, said: Mapping[str, Any]) -> SentenceOption
     pooling, path = given.pop("pooling", ""), _pooling_path(folder)
     settings = folder.settings(f"{path}/config.json")
     sentence = folder.settings("sentence_bert_config.json")
+    width = settings.get("word_embedding_dimension") or settings.get("embedding_dimension")
     found: dict[str, Any] = {
-        "pooling": _pooling(settings) if not pooling else pooling,
+        "pooling": pooling or _pooling(settings),
         "max_tokens": _max_tokens(folder, sentence),
-        "stated": _whole(settings.get("word_embedding_dimension") or settings.get("embedding_dimension")),  # fmt: skip
+        "stated": _whole(width),
         "lowercase": sentence.get("do_lower_case") is True,
         **_prompts(folder),
         **given,
     }
-    if settings.get("include_prompt") is False and (found["query_prefix"] or found["passage_prefix"]):
+    if settings.get("include_prompt") is False and (
+        found["query_prefix"] or found["passage_prefix"]
+    ):
         raise refused("This model leaves its prompt out of the pooling (include_prompt), which isn't supported.")  # fmt: skip
     options = SentenceOptions(file=file, tokenizer=_tokenizer_name(folder, file), **found)
     _check(options)
@@ -108,7 +110,9 @@ def _onnx_name(folder: ModelFolder) -> str:
             f"{folder.path} has no ONNX file, neither in it nor in its folder onnx. Download or export the model's "
             "ONNX version."
         )
-    raise refused(f"{folder.path} has several ONNX files: {', '.join(names[:8])}. Name one with --file.")
+    raise refused(
+        f"{folder.path} has several ONNX files: {', '.join(names[:8])}. Name one with --file."
+    )
 
 
 def _tokenizer_name(folder: ModelFolder, file: str) -> str:
