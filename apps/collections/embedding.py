@@ -128,6 +128,16 @@ def languages_known(space: EmbeddingSpace) -> tuple[str, ...] | None:
     return languages_of(space.provider, space.model)
 
 
+def embedder_local(*, tenant: Tenant) -> base.Embedder:
+    """Return an embedder on this server, shared by the process: that of new collections, else the built-in one.
+
+    Raises:
+        EmbeddingError: the operator's setting names a local one that is not installed.
+    """
+    setting = default_setting()
+    return _make(setting if setting.startswith("local/") else DEFAULT_EMBEDDER, tenant)
+
+
 def embedder_of_setting(setting: str, *, tenant: Tenant) -> base.Embedder:
     """Return the embedder of a setting, which counts what this caller gives it.
 

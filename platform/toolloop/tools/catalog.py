@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from toolloop.tools.meaning import (
@@ -231,20 +231,28 @@ class Catalog:
         limit: int = 10,
         offset: int = 0,
         min_score: float = 0.0,
+        likeness: Sequence[float | None] | None = None,
     ) -> Page:
         """Find tools by the words of their names, tags, groups, descriptions and parameters.
 
-        Parameters count where the schema is loaded when the first search builds the index.
+        Parameters count where the schema is loaded when the first search builds the index. A tool whose name was written
+        out comes before all others.
 
         Args:
             query: words; "" lists all in order.
             category, tags, group: filters; a tool must carry every tag, and a group holds those below it.
             limit, offset: the page.
             min_score: hits below it are left out.
+            likeness: cosine similarity of each tool to the query, in order, None where it is not known: then both scores
+                are joined.
         """
         query = query[:_LONGEST_QUERY]
         chosen = self._chosen(category, tags, group)
-        hits = self._by_words(query, chosen) if query.strip() else _listed(chosen)
+        if not query.strip():
+            return _page(_listed(chosen), min_score, limit, offset)
+        hits = self._by_words(query, chosen)
+        if likeness is not None:
+            hits = self._joined(hits, {n: likeness[n] for n in chosen if n < len(likeness)})
         return _page(hits, min_score, limit, offset)
 
     async def find(
@@ -260,28 +268,39 @@ class Catalog:
     ) -> Page:
         """Find tools by words and by meaning, both scores joined.
 
-        A tool whose name was written out comes before all others. Without an embedder, or when it fails (logged, and the
-        page's ``note`` says so), words decide alone. Arguments as for ``search``.
+        Without an embedder, or when it fails (logged, and the page's ``note`` says so), words decide alone. Arguments as
+        for ``search``.
         """
-        query = query[:_LONGEST_QUERY]
-        chosen = self._chosen(category, tags, group)
-        if not query.strip():
-            return _page(_listed(chosen), min_score, limit, offset)
-        if self._words is None:
-            # Hundreds of schemas take a tenth of a second: not on the event loop.
-            made = await asyncio.to_thread(self._index)
-            self._words = made if len(made) == len(self._order) else None  # one came meanwhile
-        hits, note = self._by_words(query, chosen), ""
-        if self._meaning is not None and chosen:
-            try:
-                likeness = await self._meaning.likeness(query, self._texts)
-                if len(likeness) != len(self._order):
-                    self._meaning.forget()
-                hits = self._joined(hits, {n: likeness[n] for n in chosen if n < len(likeness)})
-            except Exception:
-                logger.exception("the embedder failed; tools are searched by words alone")
-                note = FAILED
-        return _page(hits, min_score, limit, offset, note)
+        likeness, note = None, ""
+        if query.strip():
+            if self._words is None:
+                # Hundreds of schemas take a tenth of a second: not on the event loop.
+                made = await asyncio.to_thread(self._index)
+                self._words = made if len(made) == len(self._order) else None  # one came meanwhile
+            likeness, note = await self._likeness(query[:_LONGEST_QUERY])
+        page = self.search(
+            query,
+            category=category,
+            tags=tags,
+            group=group,
+            limit=limit,
+            offset=offset,
+            min_score=min_score,
+            likeness=likeness,
+        )
+        return replace(page, note=note)
+
+    async def _likeness(self, query: str) -> tuple[list[float | None] | None, str]:
+        if self._meaning is None or not self._order:
+            return None, ""
+        try:
+            found = await self._meaning.likeness(query, self._texts)
+        except Exception:
+            logger.exception("the embedder failed; tools are searched by words alone")
+            return None, FAILED
+        if len(found) != len(self._order):
+            self._meaning.forget()
+        return found, ""
 
     def _joined(self, by_words: Sequence[Hit], likeness: Mapping[int, float | None]) -> list[Hit]:
         named = [hit for hit in by_words if hit.found_by == "name"]
@@ -360,7 +379,7 @@ def _listed(chosen: Mapping[int, CatalogEntry]) -> list[Hit]:
     return [Hit(entry, 1.0, "listing") for entry in chosen.values()]
 
 
-def _page(hits: list[Hit], min_score: float, limit: int, offset: int, note: str = "") -> Page:
+def _page(hits: list[Hit], min_score: float, limit: int, offset: int) -> Page:
     kept = [hit for hit in hits if hit.score >= min_score]
     offset = max(0, offset)
-    return Page(tuple(kept[offset : offset + max(0, limit)]), len(kept), offset, note)
+    return Page(tuple(kept[offset : offset + max(0, limit)]), len(kept), offset)
