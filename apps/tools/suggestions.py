@@ -45,7 +45,9 @@ class Suggestion:
         return f"{self.succeeded} of {self.calls} calls in the last {DAYS} days succeeded"
 
 
-def tools_suggest(*, actor: Actor, question: str, limit: int = 5) -> list[Suggestion]:
+def tools_suggest(
+    *, actor: Actor, question: str, limit: int = 5, tools: Sequence[Listed] | None = None
+) -> list[Suggestion]:
     """Return the tools that fit a question best and that the actor may call; none where nothing fits.
 
     A fixed number of queries beside those of the catalog, whatever the number of tools.
@@ -53,14 +55,19 @@ def tools_suggest(*, actor: Actor, question: str, limit: int = 5) -> list[Sugges
     Args:
         question: in plain words.
         limit: how many at most.
+        tools: only these, as ``catalog_read`` gave them to this actor; None for all.
 
     Raises:
         Denied: without the right ``tool.run``.
     """
-    tools = [t for t in catalog_read(actor=actor) if t.is_enabled and "deny" not in (t.elsewhere or t.decision.effect)]  # fmt: skip
-    if not question.strip() or not tools:
+    actor.require("tool.run")
+    if not question.strip():
         return []
-    hits = _hits(Tenant.objects.get(pk=actor.tenant_id), tools, question)
+    known = catalog_read(actor=actor) if tools is None else tools
+    usable = [t for t in known if t.is_enabled and (t.elsewhere or t.decision.effect) != "deny"]
+    if not usable:
+        return []
+    hits = _hits(Tenant.objects.get(pk=actor.tenant_id), usable, question)
     history = _history(actor, [tool.name for tool, _ in hits])
     found = []
     for tool, score in hits:
