@@ -113,8 +113,8 @@ def folder_check(path: Path, *, name: str = "", said: Mapping[str, Any] | None =
     name = name or _usual_name(folder)
     if not NAME.fullmatch(name) or name.startswith("all-MiniLM-L6-v2"):
         raise refused(
-            f"“{name[:80]}” can't be its name. Use letters, digits, dots, dashes and underscores, at most 60, and "
-            "not the name of the built-in model."
+            f"“{name[:80]}” can't be its name. Say one with --name: letters, digits, dots, dashes and underscores, at most "
+            "60, and not the name of the built-in model."
         )
     options = options_read(folder, said or {})
     names = {options.file, options.tokenizer, *folder.external_names(options.file)}

@@ -161,4 +161,5 @@ def reference(text: str, pooling: str, rows: np.ndarray | None = None) -> np.nda
     found = rows[ids]
     tokens = found + 0.1 * np.cumsum(found, axis=0) + 0.1 * found.sum(axis=0)
     vector = {"mean": tokens.mean(axis=0), "cls": tokens[0], "last": tokens[-1]}[pooling]
-    return vector / np.linalg.norm(vector)
+    unit: np.ndarray = vector / np.linalg.norm(vector)
+    return unit
