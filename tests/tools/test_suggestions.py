@@ -111,14 +111,16 @@ def test_program_asks_for_suggestions(cast: Cast, client: Client) -> None:
     client.force_login(cast.user("member"))
     address = f"/api/v1/tools/suggestions?tenant={cast.tenant.slug}"
     client.defaults["HTTP_X_TENANT"] = cast.tenant.slug
-    answer = client.get(address, {"question": "find an invoice", "limit": 1})
+    answer = client.get(address, {"question": "find an invoice", "limit": "1"})
     assert answer.status_code == 200, answer.content
     (one,) = answer.json()["suggestions"]
     assert one["name"] in ("invoice_find", "invoice_search")
     assert one["effect"] == "allow"
     assert (one["calls"], one["succeeded"]) == (0, 0)
-    for wrong in ({}, {"question": ""}, {"question": "x" * 2_001}, {"question": "x", "limit": 0}):
+    wrongs = ({"question": ""}, {"question": "x" * 2_001}, {"question": "x", "limit": "0"})
+    for wrong in wrongs:
         assert client.get(address, wrong).status_code == 400
+    assert client.get(address).status_code == 400
 
 
 def test_database_reads_do_not_grow_with_tools(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
