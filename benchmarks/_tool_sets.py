@@ -48,7 +48,7 @@ def tool_sets(folder: Path) -> list[ToolSet]:
     Raises:
         SystemExit: it has none.
     """
-    found = []
+    found: list[ToolSet] = []
     for file, read in _READERS.items():
         at = next(iter(sorted(folder.rglob(file))), None)
         if at is not None:
