@@ -139,7 +139,7 @@ def main() -> None:
 
     print(f"{size} tools")
     print(f"build the word index          {index_ms:8.2f} ms, once")
-    for label, found in (("words", words), ("meaning, then words", meaning)):
+    for label, found in (("words", words), ("words and meaning", meaning)):
         print(
             f"search by {label:20}{found['p50_ms']:8.3f} ms p50 {found['p99_ms']:8.3f} ms p99"
             f" {found['p99_cpu_ms']:8.3f} ms p99 of CPU"

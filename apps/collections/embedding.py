@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from apps.collections.embedders import base
-from apps.collections.embedders.registry import DEFAULT_EMBEDDER, languages_of, make_embedder
-from apps.collections.models import EmbeddingSpace
+from apps.collections.embedders.folder import FolderModel
+from apps.collections.embedders.registry import (
+    BUILT_IN,
+    DEFAULT_EMBEDDER,
+    languages_of,
+    make_embedder,
+    parse_embedder,
+)
+from apps.collections.embedders.sentence_options import options_stored
+from apps.collections.models import EmbeddingSpace, InstalledEmbedder
 from tenancy.model_servers import model_client_blocking
 from tenancy.models import Tenant
 from tenancy.selectors import credential_for
@@ -18,18 +26,39 @@ from tenancy.selectors import credential_for
 if TYPE_CHECKING:
     import httpx2
 
-EMBEDDERS = (
-    DEFAULT_EMBEDDER,
-    f"{DEFAULT_EMBEDDER}:fp32",
+_LOCAL = (DEFAULT_EMBEDDER, f"{DEFAULT_EMBEDDER}:fp32")
+_USUAL = (
     "openai/text-embedding-3-small@512",
     "openai/text-embedding-3-large@1024",
     "google/gemini-embedding-001@768",
 )
-"""Usual settings, to choose from; any other of the same form may be written."""
 _REMOTE = {
     "openai": (("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     "google": (("GOOGLE_API_KEY", "GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
 }
+
+
+def embedder_choices() -> list[str]:
+    """Return usual settings to choose from, installed ones among them; any other of the same form may be written."""
+    names = InstalledEmbedder.objects.order_by("name").values_list("name", flat=True)
+    return [*_LOCAL, *(f"local/{name}" for name in names), *_USUAL]
+
+
+def installed_model(setting: str) -> FolderModel | None:
+    """Return the installed model of a setting, None for one that is built in, remote or not there.
+
+    Raises:
+        EmbeddingError: the setting names no embedder.
+    """
+    name = parse_embedder(setting)
+    if name.provider != "local" or name.model in BUILT_IN:
+        return None
+    row = InstalledEmbedder.objects.filter(name=name.model).first()
+    if row is None:
+        return None
+    return FolderModel(
+        row.name, Path(row.folder), options_stored(row.options), row.dimensions, row.digests
+    )
 
 
 def default_setting() -> str:
@@ -80,7 +109,7 @@ def embedder_for(space: EmbeddingSpace, *, tenant: Tenant) -> base.Embedder:
         raise base.EmbeddingError(
             "embedder_misconfigured",
             f"The vectors of {space} were made by another version of the embedder ({space.fingerprint}; here is "
-            f"{embedder.space.precision}). Upload the documents into a new collection.",
+            f"{embedder.space.precision}). Move the collection to the embedder that is here, in its settings.",
         )
     return embedder
 
@@ -89,13 +118,24 @@ def setting_of(space: EmbeddingSpace) -> str:
     """Return the ``provider/model[@dims]`` whose vectors a space holds."""
     setting = f"{space.provider}/{space.model}"
     if space.provider == "local":
-        return setting + (":fp32" if space.fingerprint.startswith("fp32") else "")
+        is_exact = setting == DEFAULT_EMBEDDER and space.fingerprint.startswith("fp32")
+        return setting + (":fp32" if is_exact else "")
     return f"{setting}@{space.dimensions}"
 
 
 def languages_known(space: EmbeddingSpace) -> tuple[str, ...] | None:
     """Return the languages that the model of a space has learnt, by their English names; None for all that there are."""
     return languages_of(space.provider, space.model)
+
+
+def embedder_local(*, tenant: Tenant) -> base.Embedder:
+    """Return an embedder on this server, shared by the process: that of new collections, else the built-in one.
+
+    Raises:
+        EmbeddingError: the operator's setting names a local one that is not installed.
+    """
+    setting = default_setting()
+    return _make(setting if setting.startswith("local/") else DEFAULT_EMBEDDER, tenant)
 
 
 def embedder_of_setting(setting: str, *, tenant: Tenant) -> base.Embedder:
@@ -123,5 +163,5 @@ def _make(setting: str, tenant: Tenant, *, counts_apart: bool = False) -> base.E
             base_url = os.environ.get(url_name, "")
     return make_embedder(
         setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None,
-        http_client=http_client, counts_apart=counts_apart,
+        http_client=http_client, counts_apart=counts_apart, folder=installed_model(setting),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from apps.collections import kept_rows, selectors, services
 from apps.collections.code_kinds import code_patterns_get
-from apps.collections.embedding import EMBEDDERS
+from apps.collections.embedding import embedder_choices
 from apps.collections.ingestion.codes import SHIPPED, CodesInvalid, code_kinds_parse
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.ingestion.ocr.tesseract import tesseract_languages
@@ -115,7 +115,7 @@ def swap_context(request: TenantRequest, collection: Any) -> dict[str, Any]:
         "collection": collection,
         "swap": swaps[0] if swaps else None,
         "earlier": swaps[1:],
-        "embedders": EMBEDDERS,
+        "embedders": embedder_choices(),
     }
 
 

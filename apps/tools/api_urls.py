@@ -9,9 +9,11 @@ from apps.tools.api import ToolsExecuteView, ToolsView
 from apps.tools.approval_api import ApprovalHandOverView, ApprovalsView
 from apps.tools.collection_api import CollectionToolkitView
 from apps.tools.limit_api import ToolLimitsView, ToolLimitView
+from apps.tools.suggestion_api import SuggestionsView
 
 urlpatterns = [
     path("tools", ToolsView.as_view(), name="tools-list"),
+    path("tools/suggestions", SuggestionsView.as_view(), name="tools-suggestions"),
     path("tool-grants", permissions.GrantsView.as_view(), name="tool-grants-list"),
     path("tool-grants/<int:pk>", permissions.GrantView.as_view(), name="tool-grants-detail"),
     path("toolkits", permissions.ToolkitsView.as_view(), name="toolkits-list"),

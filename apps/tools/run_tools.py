@@ -8,6 +8,7 @@ from typing import Any
 from apps.tools.bundles import Bundle, bundle_list
 from apps.tools.guard import Guard
 from apps.tools.policy import ToolFacts
+from apps.tools.tool_vectors import tool_meaning
 from basics.errors import Conflict
 from runs.models import Run
 from runs.sandbox import code_mode_for
@@ -64,13 +65,21 @@ def run_toolset(
     if len(rest) <= SHOWN_TOOLS and sum(spec_tokens(t.spec()) for t in rest) <= SHOWN_TOKENS:
         return Toolset([*core, *rest], withheld=guard.withheld)
     session = ToolSession(max_tools=LOADED_TOOLS, token_budget=LOADED_TOKENS)
-    toolset = DynamicToolset(Catalog(rest), session, core, native=native)
+    toolset = DynamicToolset(_catalog(run, rest), session, core, native=native)
     toolset.withheld = guard.withheld
     toolset.load(sorted(brought()))
     for change in loaded():
         session.unload(change.get("unloaded", ()))
         toolset.load(change.get("loaded", ()))
     return toolset
+
+
+def _catalog(run: Run, tools: Sequence[Tool]) -> Catalog:
+    found = tool_meaning(run.tenant, tools)
+    if found is None:
+        return Catalog(tools)
+    embedder, known = found
+    return Catalog(tools, embedder=embedder, vectors=known)
 
 
 def code_toolset(guard: Guard, run: Run, *, theirs: Sequence[Tool] = ()) -> Toolset:

@@ -1,21 +1,23 @@
-"""Which tools fit a question: by the words of their descriptions, and by how well their calls have gone before."""
+"""Which tools fit a question: by words and meaning, as models find them, and by how well their calls have gone before."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 from django.utils import timezone
 
 from apps.tools.catalog import Listed, catalog_read
+from apps.tools.tool_vectors import tools_likeness
 from runs.models import ToolCall, ToolCallStatus
 from tenancy.actors import Actor
-from toolloop.tools.ranking import WordIndex
+from tenancy.models import Tenant
+from toolloop.tools.catalog import Catalog
 
 DAYS = 90
-_NAME, _TAGS, _TEXT = 3.0, 2.0, 1.0
+_DEPTH = 50  # hits whose history is read
 # Ten calls' worth of an even chance: one failure of a new tool must not hide it, nor one success put it first.
 _PRIOR = 10
 
@@ -43,37 +45,48 @@ class Suggestion:
         return f"{self.succeeded} of {self.calls} calls in the last {DAYS} days succeeded"
 
 
-def tools_suggest(*, actor: Actor, question: str, limit: int = 5) -> list[Suggestion]:
-    """Return the tools that fit a question best and that the actor may call; none where no word fits.
+def tools_suggest(
+    *, actor: Actor, question: str, limit: int = 5, tools: Sequence[Listed] | None = None
+) -> list[Suggestion]:
+    """Return the tools that fit a question best and that the actor may call; none where nothing fits.
 
-    One query beside those of the catalog, whatever their number.
+    A fixed number of queries beside those of the catalog, whatever the number of tools.
 
     Args:
         question: in plain words.
         limit: how many at most.
+        tools: only these, as ``catalog_read`` gave them to this actor; None for all.
 
     Raises:
         Denied: without the right ``tool.run``.
     """
-    tools = [t for t in catalog_read(actor=actor) if t.is_enabled and "deny" not in (t.elsewhere or t.decision.effect)]  # fmt: skip
-    scores = WordIndex([_fields(tool) for tool in tools]).scores(question)
-    if not scores:
+    actor.require("tool.run")
+    if not question.strip():
         return []
-    history = _history(actor, [tools[number].name for number in scores])
+    known = catalog_read(actor=actor) if tools is None else tools
+    usable = [t for t in known if t.is_enabled and (t.elsewhere or t.decision.effect) != "deny"]
+    if not usable:
+        return []
+    hits = _hits(Tenant.objects.get(pk=actor.tenant_id), usable, question)
+    history = _history(actor, [tool.name for tool, _ in hits])
     found = []
-    for number, score in scores.items():
-        calls, succeeded = history.get(tools[number].name, (0, 0))
+    for tool, score in hits:
+        calls, succeeded = history.get(tool.name, (0, 0))
         chance = (succeeded + _PRIOR / 2) / (calls + _PRIOR)
-        found.append(Suggestion(tools[number], score * (0.5 + 0.5 * chance), calls, succeeded))
+        found.append(Suggestion(tool, score * (0.5 + 0.5 * chance), calls, succeeded))
     return sorted(found, key=lambda one: (-one.score, one.tool.name))[:limit]
 
 
-def _fields(tool: Listed) -> Sequence[tuple[float, str]]:
-    return (
-        (_NAME, f"{tool.name} {tool.title}"),
-        (_TAGS, f"{tool.category} {' '.join(tool.tags)}"),
-        (_TEXT, tool.description),
+def _hits(tenant: Tenant, tools: Sequence[Listed], question: str) -> list[tuple[Listed, float]]:
+    """Return what a model would find too, with the words of titles, and the score of each."""
+    stated = [replace(listed.tool, description=listed.description) for listed in tools]
+    catalog = Catalog(
+        replace(tool, category=listed.category, tags=(*listed.tags, listed.title))
+        for tool, listed in zip(stated, tools, strict=True)
     )
+    page = catalog.search(question, limit=_DEPTH, likeness=tools_likeness(tenant, stated, question))
+    by_name = {listed.name: listed for listed in tools}
+    return [(by_name[hit.entry.name], hit.score) for hit in page.hits]
 
 
 def _history(actor: Actor, names: Sequence[str]) -> Mapping[str, tuple[int, int]]:

@@ -14,6 +14,8 @@ from apps.tools.services.calls import JOB_KIND
 from apps.tools.services.sources import JOB_KIND as SOURCE_JOB_KIND
 from apps.tools.services.versions import source_failed, versions_store
 from apps.tools.sources import kind_get
+from apps.tools.tool_vectors import JOB_KIND as VECTORS_JOB_KIND
+from apps.tools.vector_job import vectors_make
 from basics.errors import Conflict
 from jobs.context import JobContext
 from jobs.models import Job
@@ -119,3 +121,9 @@ def _read(ctx: JobContext, source: ToolSource, accept_all: bool) -> bool:
         tenant=source.tenant, actor=actor, read=source, found=found, accept_all=accept_all
     )
     return stored is not None
+
+
+@job(VECTORS_JOB_KIND, lane="cpu", max_attempts=3)
+def tool_vectors(ctx: JobContext) -> None:
+    """Make the vectors that the workspace's tools lack, and remove those of texts that no tool has any more."""
+    vectors_make(ctx)

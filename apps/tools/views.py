@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -11,9 +12,17 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.tools.catalog import Choice, catalog_facets, catalog_get, catalog_narrow, catalog_read
+from apps.tools.catalog import (
+    Choice,
+    Listed,
+    catalog_facets,
+    catalog_get,
+    catalog_narrow,
+    catalog_read,
+)
 from apps.tools.forms import EntryForm
 from apps.tools.services import entry_set
+from apps.tools.suggestions import Suggestion, tools_suggest
 from basics.errors import Invalid
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
@@ -29,13 +38,13 @@ def catalog(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     given = {key: request.GET.get(key, "").strip()[:_LONGEST] for key in asdict(Choice())}
     tools = catalog_read(actor=request.actor)
     choice = Choice(**given)
-    page = Paginator(catalog_narrow(tools, choice), TOOLS_PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    fitting = catalog_narrow(tools, choice)
+    page = Paginator(fitting, TOOLS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "tab": "catalog",
         "page_obj": page,
         "tools": page.object_list,
+        "suggestions": _suggestions(request, choice, tools, fitting),
         "total": len(tools),
         "choice": choice,
         "is_narrowed": any(given.values()),
@@ -44,6 +53,17 @@ def catalog(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     }
     name = "tools/_catalog.html" if request.htmx else "tools/catalog.html"
     return render(request, name, context)
+
+
+def _suggestions(
+    request: TenantRequest, choice: Choice, tools: Sequence[Listed], fitting: Sequence[Listed]
+) -> list[Suggestion]:
+    """Return what else may fit where somebody asks in a sentence, or where no tool has all the words."""
+    if not choice.q or (fitting and " " not in choice.q):
+        return []
+    shown = {tool.name for tool in fitting}
+    others = [t for t in catalog_narrow(tools, replace(choice, q="")) if t.name not in shown]
+    return tools_suggest(actor=request.actor, question=choice.q, tools=others)
 
 
 @require_POST

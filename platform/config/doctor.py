@@ -10,9 +10,11 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import connection
 
+from apps.collections.embedders.folder import model_verify
 from apps.collections.embedders.minilm import is_prepared
-from apps.collections.embedders.registry import parse_embedder
-from apps.collections.embedding import default_setting
+from apps.collections.embedders.registry import BUILT_IN, parse_embedder
+from apps.collections.embedding import default_setting, installed_model
+from basics.errors import DomainError
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.walls import PLATFORM_POLICY, POLICY, tenant_models
 from toolloop.providers.registry import configured_models
@@ -94,6 +96,15 @@ def check_embedder() -> Check:
     """The model of new collections can be used: built for this machine, or with a key."""
     setting = default_setting()
     name = parse_embedder(setting)
+    if name.provider == "local" and name.model not in BUILT_IN:
+        model = installed_model(setting)
+        if model is None:
+            return Check("embedder", False, f"{setting} is not installed", "Run: python manage.py embedder_add FOLDER")  # fmt: skip
+        try:
+            model_verify(model)
+        except DomainError as error:
+            return Check("embedder", False, error.message, "Copy the folder to this machine.")
+        return Check("embedder", True, setting)
     if name.provider == "local":
         is_there = is_prepared(
             settings.DATA_DIR, "fp32" if name.model.endswith(":fp32") else "int8"

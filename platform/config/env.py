@@ -128,7 +128,7 @@ def _fernet_keys(text: str) -> list[str]:
 def _embedder(text: str) -> str:
     provider, _, model = text.partition("/")
     if text and text != "minilm" and (provider not in {"local", "openai", "google"} or not model):
-        raise ValueError("expected minilm, openai/<model> or google/<model>")
+        raise ValueError("expected minilm, local/<name>, openai/<model> or google/<model>")
     return text
 
 
@@ -197,7 +197,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.", "", _networks),
         Variable("GROUNDWORK_PLUGIN_DIR", "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.", "", _optional_path),
         Variable("GROUNDWORK_MCP_COMMANDS", "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.", "", _commands),
-        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), openai/<model> or google/<model>.", "minilm", _embedder),
+        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), local/<name> (see embedder_add), openai/<model> or google/<model>.", "minilm", _embedder),
         Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
         Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker (redis://host:6379/0).", "", _url("rediss", "unix", "redis")),

@@ -11,6 +11,7 @@ import pytest
 from toolloop.providers.base import ToolSpec
 from toolloop.tools import Tool, ToolDefinitionError
 from toolloop.tools.catalog import Catalog
+from toolloop.tools.meaning import FAILED, parameter_texts, scores_joined
 from toolloop.tools.ranking import VectorIndex, WordIndex, words_of
 from toolloop.tools.specs import spec_compact, spec_tokens
 
@@ -174,7 +175,73 @@ async def test_words_decide_when_the_embedder_fails(
 
     page = await Catalog(TOOLS, embedder=embed).find("refund")
     assert page.names == ("create_refund",)
+    assert page.note == FAILED
     assert "embedder failed" in caplog.text
+
+
+def with_parameters(name: str, **properties: Any) -> Tool:
+    return Tool(name, "Does it.", {"type": "object", "properties": properties}, lambda **_: "")
+
+
+@pytest.mark.parametrize(
+    "query", ["tariffCode", "harmonized schedule", "ocean", "warehouse", "drayage"]
+)
+def test_parameters_their_descriptions_and_values_are_searched(query: str) -> None:
+    shipping = with_parameters(
+        "quote",
+        tariffCode={"type": "string", "description": "A code of the Harmonized Schedule."},
+        mode={"enum": ["air", "ocean", 3, None]},
+        stops={"type": "array", "items": {"type": "object", "properties": {"warehouse_id": {"const": "drayage"}}}},
+    )  # fmt: skip
+    others = [with_parameters(f"other_{n}", colour={"description": "Any."}) for n in range(5)]
+    assert Catalog([*others, shipping]).search(query).names == ("quote",)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": []},
+        {"properties": {"a": True, "b": None}},
+        {
+            "properties": {
+                "a": {"enum": "text", "items": [1, {"properties": {"c": {}}}], "anyOf": 7}
+            }
+        },
+        {"anyOf": [{"anyOf": [{"properties": {"a": {"description": 5}}}]}]},
+    ],
+)
+def test_schemas_of_any_form_are_read(schema: dict[str, Any]) -> None:
+    assert isinstance(parameter_texts(schema), tuple)
+
+
+async def test_tools_without_a_vector_yet_are_found_by_their_words() -> None:
+    def known(texts: list[str]) -> list[Any]:
+        return [None if "ticket" in text else [1.0, 0.0, 0.1] if "money" in text.lower() else [0.0, 1.0, 0.1] for text in texts]  # fmt: skip
+
+    embedder = Embedding()
+    catalog = Catalog(TOOLS, embedder=embedder, vectors=known)
+    assert (await catalog.find("money")).names[0] == "create_refund"
+    assert "search_tickets" in (await catalog.find("find support tickets")).names
+    assert embedder.asked == [["money"], ["find support tickets"]]  # never the tools themselves
+
+
+async def test_nothing_is_embedded_while_no_tool_has_a_vector() -> None:
+    embedder = Embedding()
+    catalog = Catalog(TOOLS, embedder=embedder, vectors=lambda texts: [None] * len(texts))
+    assert (await catalog.find("refund")).names == ("create_refund",)
+    assert embedder.asked == []
+
+
+async def test_wrong_number_of_known_vectors_is_a_failure_and_no_guess() -> None:
+    catalog = Catalog(TOOLS, embedder=Embedding(), vectors=lambda texts: [[1.0, 0.0, 0.0]])
+    page = await catalog.find("refund")
+    assert (page.names, page.note) == (("create_refund",), FAILED)
+
+
+def test_joined_scores_lie_between_none_and_one_and_a_missing_vector_counts_as_its_words() -> None:
+    scores = scores_joined({0: 0.4, 1: 0.2}, {0: None, 1: 0.5, 2: 0.25, 3: -1.0})
+    assert scores == {0: 1.0, 1: pytest.approx(0.85), 2: pytest.approx(0.35), 3: 0.0}
+    assert scores_joined({}, {0: None}) == {0: 0.0}
 
 
 def test_schema_is_loaded_when_first_needed_only() -> None:

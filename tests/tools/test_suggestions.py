@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from apps.conversations import tools as conversation_tools
 from apps.tools.models import ToolEntry, ToolGrant
@@ -81,3 +86,50 @@ def test_what_one_may_not_call_is_not_suggested(cast: Cast) -> None:
 def test_nothing_fits_a_question_without_a_known_word(cast: Cast) -> None:
     assert suggested(cast, "zzqx qqvw") == []
     assert suggested(cast, "") == []
+
+
+def page(cast: Cast, client: Client, role: str = "member", **query: str) -> str:
+    client.force_login(cast.user(role))
+    answer = client.get(reverse("tools:catalog", args=[cast.tenant.slug]), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_search_box_answers_a_sentence_with_what_may_fit(cast: Cast, client: Client) -> None:
+    called(cast, "invoice_search", "succeeded", 20)
+    shown = page(cast, client, q="which invoice has number 7?")
+    assert "These may fit" in shown
+    assert shown.index("invoice_search") < shown.index("invoice_find")
+    assert "20 of 20 calls in the last 90 days succeeded" in shown
+    assert "These may fit" not in page(cast, client, q="invoice")  # tools have that word
+    assert "No tool fits" in page(cast, client, q="zzqx qqvw")
+    narrowed = page(cast, client, q="which invoice has number 7?", calls="changes")
+    assert "invoice_search" not in narrowed
+
+
+def test_program_asks_for_suggestions(cast: Cast, client: Client) -> None:
+    client.force_login(cast.user("member"))
+    address = f"/api/v1/tools/suggestions?tenant={cast.tenant.slug}"
+    client.defaults["HTTP_X_TENANT"] = cast.tenant.slug
+    answer = client.get(address, {"question": "find an invoice", "limit": "1"})
+    assert answer.status_code == 200, answer.content
+    (one,) = answer.json()["suggestions"]
+    assert one["name"] in ("invoice_find", "invoice_search")
+    assert one["effect"] == "allow"
+    assert (one["calls"], one["succeeded"]) == (0, 0)
+    wrongs = ({"question": ""}, {"question": "x" * 2_001}, {"question": "x", "limit": "0"})
+    for wrong in wrongs:
+        assert client.get(address, wrong).status_code == 400
+    assert client.get(address).status_code == 400
+
+
+def test_database_reads_do_not_grow_with_tools(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reads(tools: int) -> int:
+        made = [replace(invoice_find, name=f"invoice_{n}") for n in range(tools)]
+        monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset(made))
+        with CaptureQueriesContext(connection) as queries:
+            suggested(cast)
+        return len(queries)
+
+    reads(1)  # the job that is asked for once is not counted
+    assert reads(40) <= reads(5) + 2

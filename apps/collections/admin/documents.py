@@ -16,6 +16,7 @@ from apps.collections.models import (
     Document,
     DocumentStatus,
     EmbeddingSpace,
+    InstalledEmbedder,
     Page,
 )
 from apps.collections.reconcile import ingestion_check
@@ -34,13 +35,8 @@ from tenancy.scope import tenant_scope
 MAX_CHECKED = 50
 
 
-@admin.register(EmbeddingSpace)
-class EmbeddingSpaceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Shared by all tenants and made by the embedders themselves."""
-
-    list_display = ("__str__", "provider", "model", "dimensions", "fingerprint", "created_at")
-    search_fields = ("provider", "model", "fingerprint")
-    readonly_fields = ("provider", "model", "dimensions", "fingerprint", "created_at")
+class _OperatorsRead(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Shared by all tenants: an operator looks at it, and nobody changes it here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -56,6 +52,23 @@ class EmbeddingSpaceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return is_operator(request)
+
+
+@admin.register(EmbeddingSpace)
+class EmbeddingSpaceAdmin(_OperatorsRead):
+    """Made by the embedders themselves."""
+
+    list_display = ("__str__", "provider", "model", "dimensions", "fingerprint", "created_at")
+    search_fields = ("provider", "model", "fingerprint")
+    readonly_fields = ("provider", "model", "dimensions", "fingerprint", "created_at")
+
+
+@admin.register(InstalledEmbedder)
+class InstalledEmbedderAdmin(_OperatorsRead):
+    """Made by ``manage.py embedder_add``."""
+
+    list_display = ("__str__", "folder", "dimensions", "fingerprint", "created_at")
+    search_fields = ("name", "folder")
 
 
 class _Shared:

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from apps.collections.embedders.base import Embedder, EmbeddingError
+from apps.collections.embedders.folder import NAME, FolderEmbedder, FolderModel
 
 if TYPE_CHECKING:
     import httpx2
 
     from apps.collections.embedders.minilm import MiniLmEmbedder
+    from apps.collections.embedders.sentence import OnnxEmbedder
 
 DEFAULT_EMBEDDER = "local/all-MiniLM-L6-v2"
 
@@ -23,6 +26,10 @@ _DEFAULT_DIMS: Mapping[str, int] = {
     "text-embedding-ada-002": 1536,
     "gemini-embedding-001": 768,
 }
+BUILT_IN = ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2:fp32")
+_FOLDERS_KEPT = 4  # each holds a model in memory
+_folders: dict[tuple[Path, str], FolderEmbedder] = {}
+_folders_lock = Lock()
 _EXAMPLES = "Use local/all-MiniLM-L6-v2, openai/text-embedding-3-small@512 or google/gemini-embedding-001@768."
 
 
@@ -32,8 +39,8 @@ class EmbedderName:
 
     Attributes:
         provider: ``local``, ``openai`` or ``google``.
-        model: bare model name; for ``local`` with an optional precision, ``all-MiniLM-L6-v2:fp32``.
-        dims: 0 for the local model, whose vectors have one length.
+        model: bare model name; for ``local`` one of ``BUILT_IN``, or the name of an installed one.
+        dims: 0 for local models, whose vectors have one length.
     """
 
     provider: str
@@ -50,8 +57,8 @@ def parse_embedder(setting: str) -> EmbedderName:
     provider, _, rest = setting.strip().partition("/")
     model, _, dims_text = rest.partition("@")
     if provider == "local":
-        if dims_text or model not in ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2:fp32"):
-            raise _misconfigured(setting, "the only local model is all-MiniLM-L6-v2")
+        if dims_text or (model not in BUILT_IN and not NAME.fullmatch(model)):
+            raise _misconfigured(setting, "that is no name of a local model")
         return EmbedderName(provider, model, 0)
     if provider not in ("openai", "google") or not model:
         raise _misconfigured(setting, "the provider is unknown or the model is missing")
@@ -73,10 +80,11 @@ def make_embedder(
     base_url: str | None = None,
     http_client: httpx2.Client | None = None,
     counts_apart: bool = False,
+    folder: FolderModel | None = None,
 ) -> Embedder:
     """Give the embedder of a setting.
 
-    The local one is one per process, so that its model is loaded once; remote ones are made anew and belong to the
+    A local one is one per process, so that its model is loaded once; remote ones are made anew and belong to the
     tenant whose key they hold.
 
     Args:
@@ -85,6 +93,7 @@ def make_embedder(
         api_key: for remote providers.
         base_url: another address of a remote provider.
         http_client: what a remote one connects with; the SDK's own when None.
+        folder: the installed model of a local setting that is not built in, None where none has the name.
         counts_apart: its ``usage`` counts this caller's texts alone, as that of remote ones always does.
 
     Raises:
@@ -92,7 +101,15 @@ def make_embedder(
     """
     name = parse_embedder(setting)
     if name.provider == "local":
-        shared = _local(data_dir.resolve(), name.model)
+        shared: OnnxEmbedder
+        if name.model in BUILT_IN:
+            shared = _local(data_dir.resolve(), name.model)
+        elif folder is not None:
+            shared = _installed(folder)
+        else:
+            raise _misconfigured(
+                setting, "no such model is installed here; the operator adds one with manage.py embedder_add"
+            )  # fmt: skip
         return shared.counting_apart() if counts_apart else shared
     if name.provider == "openai":
         from apps.collections.embedders.openai import OpenAiEmbedder
@@ -119,6 +136,16 @@ def _local(data_dir: Path, model: str) -> MiniLmEmbedder:
     from apps.collections.embedders.minilm import MiniLmEmbedder
 
     return MiniLmEmbedder(data_dir, precision="fp32" if model.endswith(":fp32") else "int8")
+
+
+def _installed(model: FolderModel) -> FolderEmbedder:
+    key = (model.path, model.fingerprint)
+    with _folders_lock:
+        found = _folders.pop(key, None) or FolderEmbedder(model)
+        _folders[key] = found  # the last used come last
+        while len(_folders) > _FOLDERS_KEPT:
+            del _folders[next(iter(_folders))]
+    return found
 
 
 def _misconfigured(setting: str, why: str) -> EmbeddingError:

@@ -23,6 +23,7 @@ from apps.collections.models.document import (
     Page,
     Stage,
 )
+from apps.collections.models.embedder import InstalledEmbedder
 from apps.collections.models.imports import (
     CodePatterns,
     DocumentTypeRules,
@@ -69,6 +70,7 @@ __all__ = [
     "FileRevision",
     "Import",
     "ImportStatus",
+    "InstalledEmbedder",
     "LinkOrigin",
     "Page",
     "Posting",

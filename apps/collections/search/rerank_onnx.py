@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.collections.embedders.onnx_files import session_load, tokenizer_load
 from apps.collections.search.types import SearchHit
 from basics.errors import DomainError
 
@@ -74,17 +75,8 @@ def _cross_encoder(file: Path) -> CrossEncoder:
 
 
 def _load(file: Path) -> tuple[Any, Any]:
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(file.with_name("tokenizer.json")))
-    tokenizer.enable_truncation(MAX_TOKENS, strategy="longest_first")
-    tokenizer.enable_padding()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return tokenizer, onnxruntime.InferenceSession(
-        str(file), options, providers=["CPUExecutionProvider"]
-    )
+    beside = file.with_name("tokenizer.json")
+    return tokenizer_load(beside, max_tokens=MAX_TOKENS, padded=True), session_load(file)
 
 
 def _scores(tokenizer: Any, session: Any, query: str, passages: Sequence[str]) -> list[float]:

@@ -25,6 +25,7 @@ from apps.collections.services.document import (
     document_retry,
     document_upload,
 )
+from apps.collections.services.embedder import embedder_install
 from apps.collections.services.embedding import Embedded, embedder_list, texts_embed
 from apps.collections.services.file_history import batch_redo, batch_undo, revision_restore
 from apps.collections.services.file_imports import FilesImported, files_import
@@ -110,6 +111,7 @@ __all__ = [
     "document_retry",
     "document_summarise_again",
     "document_upload",
+    "embedder_install",
     "embedder_list",
     "file_delete",
     "file_move",

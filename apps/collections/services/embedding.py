@@ -73,6 +73,9 @@ def texts_embed(
     setting = _setting(embedder_list(actor=actor), model, dimensions)
     name = parse_embedder(setting)
     embedder = embedder_of_setting(setting, tenant=tenant)
+    own = embedder.space.dims
+    if dimensions not in (None, own):
+        raise _invalid("dimensions", f"This model has {own} dimensions and no others.")
     bill = EmbeddingBill(embedder, tenant=tenant, payer=payer_of(actor), texts=texts)
     with _Turn() if bill.is_free else bill:
         vectors = embedder.embed_documents(texts)
@@ -110,11 +113,7 @@ def _setting(known: Sequence[str], model: str, dimensions: int | None) -> str:
     bare, _, own = found.partition("@")
     if dimensions is None or str(dimensions) == own:
         return found
-    if bare.startswith("local/"):
-        if dimensions != 384:
-            raise _invalid("dimensions", "This model has 384 dimensions and no others.")
-        return found
-    return f"{bare}@{dimensions}"
+    return found if bare.startswith("local/") else f"{bare}@{dimensions}"
 
 
 def _names(setting: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from apps.tools.models.grants import (
     ToolkitMember,
 )
 from apps.tools.models.limits import ToolLimit, ToolLimitUse
+from apps.tools.models.vectors import ToolVector
 
 __all__ = [
     "CollectionToolkit",
@@ -24,6 +25,7 @@ __all__ = [
     "ToolLimit",
     "ToolLimitUse",
     "ToolSource",
+    "ToolVector",
     "ToolVersion",
     "Toolkit",
     "ToolkitMember",

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.tools.models import ToolEntry
+from apps.tools.tool_vectors import vectors_refresh
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -63,6 +64,10 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
                 "after": entry_state(row),
             },
         )  # fmt: skip
+        if "description" in changes and (
+            before is None or before["description"] != row.description
+        ):
+            vectors_refresh(tenant)
     return row
 
 

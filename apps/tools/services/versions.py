@@ -13,6 +13,7 @@ from apps.tools.models import ContractTest, ToolSource, ToolVersion
 from apps.tools.services.contract_tests import TestRun, tests_execute, tests_record
 from apps.tools.services.sources import invalid, source_locked
 from apps.tools.sources import FoundTool, SourceError
+from apps.tools.tool_vectors import vectors_refresh
 from basics.errors import Conflict, Missing
 from basics.storable import json_storable, text_storable
 from tenancy.actors import Actor
@@ -76,6 +77,8 @@ def versions_store(
             data={"tools": len(found), "added": len(report.added), "changed": sorted(report.changed)[:50],
                   "gone": sorted(report.gone)[:50], "accept_all": accept_all},
         )  # fmt: skip
+        if accept_all and report.added:
+            vectors_refresh(tenant)
     return report
 
 
@@ -221,6 +224,7 @@ def _accept(
     failed = [run.test.name for run in ran if run.problem]
     data = {"tests": len(ran), "forced": bool(failed), "failed_tests": failed[:50]}
     _audit(tenant, actor, "tool_version.accept", locked, data)
+    vectors_refresh(tenant)
     return locked
 
 

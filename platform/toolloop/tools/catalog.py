@@ -7,27 +7,30 @@ A catalog is shared by all runs of a process and holds what exists; which tools 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from toolloop.tools.ranking import VectorIndex, WordIndex
+from toolloop.tools.meaning import (
+    FAILED,
+    Embedder,
+    KnownVectors,
+    Meaning,
+    embedded_text,
+    parameter_texts,
+    scores_joined,
+)
+from toolloop.tools.ranking import WordIndex
 from toolloop.tools.specs import spec_tokens
 from toolloop.tools.tool import Tool, ToolDefinitionError
 
 logger = logging.getLogger(__name__)
 
-Vectors = Sequence[Sequence[float]]
-Embedder = Callable[[list[str]], Vectors | Awaitable[Vectors]]
-"""Turns texts into vectors; a plain function runs in a thread, because it computes."""
-
-# Weights of the fields: a word of the name says more than one of the description.
-_NAME, _TAGS, _PLACE, _TEXT = 3.0, 2.0, 1.5, 1.0
+# Weights of the fields: a word of the name says more than one of the description, and least says what a parameter takes.
+_NAME, _TAGS, _PLACE, _TEXT, _PARAMETER, _DETAIL = 3.0, 2.0, 1.5, 1.0, 1.0, 0.5
 _SEMANTIC_DEPTH = 50
-_QUERIES_KEPT = 256
 _LONGEST_QUERY = 2_000  # Characters: a model that pastes a document must not make a search slow.
 
 
@@ -94,11 +97,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a search; ``total`` counts the hits on all pages."""
+    """A page of a search; ``total`` counts the hits on all pages, ``note`` says what the search could not do."""
 
     hits: tuple[Hit, ...]
     total: int
     offset: int
+    note: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -117,6 +121,7 @@ class Catalog:
     Args:
         tools: added at once.
         embedder: turns texts into vectors for search by meaning; without one, words decide alone.
+        vectors: gives the tools' own vectors that were made before; see ``KnownVectors``.
         min_similarity: cosine below which a tool is no hit by meaning. The default fits small sentence models.
 
     Raises:
@@ -128,14 +133,14 @@ class Catalog:
         tools: Iterable[Tool] = (),
         *,
         embedder: Embedder | None = None,
+        vectors: KnownVectors | None = None,
         min_similarity: float = 0.2,
     ) -> None:
         self._entries: dict[str, CatalogEntry] = {}
-        self._embedder, self._min_similarity = embedder, min_similarity
+        self._meaning = Meaning(embedder, vectors) if embedder is not None else None
+        self._min_similarity = min_similarity
         self._order: list[CatalogEntry] = []
         self._words: WordIndex | None = None
-        self._vectors: VectorIndex | None = None
-        self._queries: dict[str, Sequence[float]] = {}
         for tool in tools:
             self.add(tool)
 
@@ -176,7 +181,9 @@ class Catalog:
             raise ToolDefinitionError(f"two tools are named {entry.name!r}: rename one")
         self._entries[entry.name] = entry
         self._order.append(entry)
-        self._words = self._vectors = None
+        self._words = None
+        if self._meaning is not None:
+            self._meaning.forget()
         return entry
 
     def entry(self, name: str) -> CatalogEntry | None:
@@ -224,18 +231,28 @@ class Catalog:
         limit: int = 10,
         offset: int = 0,
         min_score: float = 0.0,
+        likeness: Sequence[float | None] | None = None,
     ) -> Page:
-        """Find tools by the words of their names, tags, groups and descriptions.
+        """Find tools by the words of their names, tags, groups, descriptions and parameters.
+
+        Parameters count where the schema is loaded when the first search builds the index. A tool whose name was written
+        out comes before all others.
 
         Args:
             query: words; "" lists all in order.
             category, tags, group: filters; a tool must carry every tag, and a group holds those below it.
             limit, offset: the page.
             min_score: hits below it are left out.
+            likeness: cosine similarity of each tool to the query, in order, None where it is not known: then both scores
+                are joined.
         """
         query = query[:_LONGEST_QUERY]
         chosen = self._chosen(category, tags, group)
-        hits = self._by_words(query, chosen) if query.strip() else _listed(chosen)
+        if not query.strip():
+            return _page(_listed(chosen), min_score, limit, offset)
+        hits = self._by_words(query, chosen)
+        if likeness is not None:
+            hits = self._joined(hits, {n: likeness[n] for n in chosen if n < len(likeness)})
         return _page(hits, min_score, limit, offset)
 
     async def find(
@@ -249,29 +266,56 @@ class Catalog:
         offset: int = 0,
         min_score: float = 0.0,
     ) -> Page:
-        """Find tools by meaning first, then by words.
+        """Find tools by words and by meaning, both scores joined.
 
-        A tool whose name was written out comes before all others. Without an embedder, or when it fails (logged),
-        words decide alone. Arguments as for ``search``.
+        Without an embedder, or when it fails (logged, and the page's ``note`` says so), words decide alone. Arguments as
+        for ``search``.
         """
-        query = query[:_LONGEST_QUERY]
-        similarities = await self._similarities(query) if query.strip() else None
-        chosen = self._chosen(category, tags, group)
-        if similarities is None:
-            hits = self._by_words(query, chosen) if query.strip() else _listed(chosen)
-            return _page(hits, min_score, limit, offset)
-        by_words = self._by_words(query, chosen)
-        by_meaning = [
-            Hit(self._order[number], min(1.0, similarities[number]), "meaning")
-            for number in chosen
-            if number < len(similarities) and similarities[number] >= self._min_similarity
-        ]
-        by_meaning.sort(key=lambda hit: -hit.score)
+        likeness, note = None, ""
+        if query.strip():
+            if self._words is None:
+                # Hundreds of schemas take a tenth of a second: not on the event loop.
+                made = await asyncio.to_thread(self._index)
+                self._words = made if len(made) == len(self._order) else None  # one came meanwhile
+            likeness, note = await self._likeness(query[:_LONGEST_QUERY])
+        page = self.search(
+            query,
+            category=category,
+            tags=tags,
+            group=group,
+            limit=limit,
+            offset=offset,
+            min_score=min_score,
+            likeness=likeness,
+        )
+        return replace(page, note=note)
+
+    async def _likeness(self, query: str) -> tuple[list[float | None] | None, str]:
+        if self._meaning is None or not self._order:
+            return None, ""
+        try:
+            found = await self._meaning.likeness(query, self._texts)
+        except Exception:
+            logger.exception("the embedder failed; tools are searched by words alone")
+            return None, FAILED
+        if len(found) != len(self._order):
+            self._meaning.forget()
+        return found, ""
+
+    def _joined(self, by_words: Sequence[Hit], likeness: Mapping[int, float | None]) -> list[Hit]:
         named = [hit for hit in by_words if hit.found_by == "name"]
-        merged: dict[str, Hit] = {}
-        for hit in (*named, *by_meaning[:_SEMANTIC_DEPTH], *by_words):
-            merged.setdefault(hit.entry.name, hit)
-        return _page(list(merged.values()), min_score, limit, offset)
+        numbers = {entry.name: number for number, entry in enumerate(self._order)}
+        words = {numbers[hit.entry.name]: hit.score for hit in by_words}
+        alike = {n for n, like in likeness.items() if like is not None and like >= self._min_similarity}  # fmt: skip
+        nearest = sorted(alike, key=lambda n: -(likeness[n] or 0.0))[:_SEMANTIC_DEPTH]
+        scores = scores_joined(words, likeness)
+        hits = [
+            Hit(self._order[n], min(1.0, scores[n]), "meaning" if n in alike else "words")
+            for n in sorted({*nearest, *(n for n in words if n in scores)})
+        ]
+        hits.sort(key=lambda hit: -hit.score)
+        names = {hit.entry.name for hit in named}
+        return [*named, *(hit for hit in hits if hit.entry.name not in names)]
 
     def _chosen(self, category: str, tags: Sequence[str], group: str) -> dict[int, CatalogEntry]:
         return {
@@ -284,7 +328,7 @@ class Catalog:
 
     def _by_words(self, query: str, chosen: Mapping[int, CatalogEntry]) -> list[Hit]:
         if self._words is None:
-            self._words = WordIndex(_fields(entry) for entry in self._order)
+            self._words = self._index()
         exact = query.strip().lower()
         hits = []
         for number, score in self._words.scores(query).items():
@@ -296,40 +340,11 @@ class Catalog:
         hits.sort(key=lambda hit: (hit.found_by != "name", -hit.score))
         return hits
 
-    async def _similarities(self, query: str) -> list[float] | None:
-        if self._embedder is None or not self._order:
-            return None
-        try:
-            # No lock: a catalog outlives event loops. Two first searches at once embed it twice, which is harmless.
-            index = self._vectors
-            if index is None:
-                texts = [_embedded_text(entry) for entry in self._order]
-                index = VectorIndex(await self._embed(texts))
-                if len(index) == len(self._order):
-                    self._vectors = index
-            vector = self._queries.get(query)
-            if vector is None:
-                (vector,) = await self._embed([query])
-                while len(self._queries) >= _QUERIES_KEPT:
-                    self._queries.pop(next(iter(self._queries)), None)
-                self._queries[query] = vector
-            return index.similarities(vector)
-        except Exception:
-            logger.exception("the embedder failed; tools are searched by words alone")
-            return None
+    def _index(self) -> WordIndex:
+        return WordIndex(_fields(entry) for entry in self._order)
 
-    async def _embed(self, texts: list[str]) -> Vectors:
-        if self._embedder is None:
-            raise RuntimeError("there is no embedder")
-        found: Any
-        if inspect.iscoroutinefunction(self._embedder):
-            found = self._embedder(texts)
-        else:
-            found = await asyncio.to_thread(lambda embed: embed(texts), self._embedder)
-        vectors: Vectors = await found if inspect.isawaitable(found) else found
-        if len(vectors) != len(texts):
-            raise ValueError(f"the embedder gave {len(vectors)} vectors for {len(texts)} texts")
-        return vectors
+    def _texts(self) -> list[str]:
+        return [_embedded_text(entry) for entry in self._order]
 
     def __iter__(self) -> Iterator[CatalogEntry]:
         return iter(self._order)
@@ -342,17 +357,22 @@ class Catalog:
 
 
 def _fields(entry: CatalogEntry) -> list[tuple[float, str]]:
+    names, details = parameter_texts(entry.tool.parameters) if entry.is_loaded else ("", "")
     return [
         (_NAME, entry.name),
         (_TAGS, " ".join(entry.tags)),
         (_PLACE, f"{entry.category} {entry.group}"),
         (_TEXT, entry.description),
+        (_PARAMETER, names),
+        (_DETAIL, details),
     ]
 
 
 def _embedded_text(entry: CatalogEntry) -> str:
-    name = entry.name.replace("_", " ").replace("-", " ")
-    return f"{name}: {entry.description}\n{' '.join((entry.category, *entry.tags))}".strip()
+    schema = entry.tool.parameters if entry.is_loaded else None
+    return embedded_text(
+        entry.name, entry.description, category=entry.category, tags=entry.tags, schema=schema
+    )
 
 
 def _listed(chosen: Mapping[int, CatalogEntry]) -> list[Hit]:

@@ -63,6 +63,8 @@ def _reading_tools(toolset: DynamicToolset, chooser: Chooser | None) -> tuple[To
         }
         if page.has_more:
             shown["next_offset"] = offset + limit
+        if found.note:
+            shown["note"] = found.note
         if not page.hits:
             shown["groups"], shown["categories"] = catalog.groups(), catalog.categories()
         return _output(shown)
@@ -75,16 +77,19 @@ def _reading_tools(toolset: DynamicToolset, chooser: Chooser | None) -> tuple[To
             intent: what you want to do, in one sentence.
         """
         entries = [entry for entry in catalog if toolset.may_load(entry.name)]
+        note = ""
         if chooser is not None:
             known = {entry.name: entry for entry in entries}
             names = [name for name in await chooser(intent, entries) if name in known]
             chosen = [known[name] for name in dict.fromkeys(names)]
         else:
             page = await catalog.find(intent, limit=len(catalog))
+            note = page.note
             chosen = [hit.entry for hit in page.hits if toolset.may_load(hit.entry.name)]
         shown = [_shown(toolset, entry) for entry in chosen[:_FOUND]]
-        note = {} if shown else {"note": "Nothing fits. Try other words, or browse_toolkit."}
-        return _output({"tools": shown, **note})
+        if not shown:
+            note = f"Nothing fits. Try other words, or browse_toolkit. {note}".strip()
+        return _output({"tools": shown} | ({"note": note} if note else {}))
 
     return browse_toolkit, find_tools
 

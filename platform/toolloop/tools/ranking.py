@@ -37,6 +37,11 @@ def words_of(text: str) -> list[str]:
     return found
 
 
+def name_words(name: str) -> str:
+    """Return a name of code as words: "listOpen_invoices" -> "list Open invoices"."""
+    return " ".join(_CAMEL.sub(" ", name).replace("_", " ").replace("-", " ").split())
+
+
 def _stem(word: str) -> str:
     # Only what English plurals and verb forms need; a real stemmer would cost a dependency and gain little on names.
     if len(word) > 4 and word.endswith("ies"):
@@ -76,6 +81,9 @@ class WordIndex:
         self._norms = [_K1 * (1 - _B + _B * length / (mean or 1.0)) for length in lengths]
         self._vocabulary = sorted(self._postings)
 
+    def __len__(self) -> int:
+        return self._size
+
     def scores(self, query: str) -> dict[int, float]:
         """Return the documents that share a word with the query, scored in 0..1 (1: every word, saturated)."""
         words = list(dict.fromkeys(words_of(query)))
@@ -109,33 +117,51 @@ class VectorIndex:
     """Unit vectors of documents; numpy carries the products where it is installed.
 
     Args:
-        vectors: one per document, of one length; normalised here.
+        vectors: one per document, of one length, None for a document that has none; normalised here.
+
+    Raises:
+        ValueError: they are not of one length.
     """
 
-    def __init__(self, vectors: Sequence[Sequence[float]]) -> None:
-        self._rows = [_unit(vector) for vector in vectors]
+    def __init__(self, vectors: Sequence[Sequence[float] | None]) -> None:
+        self._known = [vector is not None for vector in vectors]
+        lengths = {len(vector) for vector in vectors if vector is not None}
+        if len(lengths) > 1:
+            raise ValueError(f"vectors of different lengths: {sorted(lengths)}")
+        length = next(iter(lengths), 0)
+        blank: Sequence[float] = [0.0] * length
+        rows = [blank if vector is None else vector for vector in vectors]
         self._matrix: Any = None
-        self._array: Callable[[Any], Any] = list
         self._product: Any = None
+        self._array: Callable[[Any], Any] = list
         try:
             import numpy
         except ModuleNotFoundError:
+            self._rows = [_unit(row) for row in rows]
             return
         self._array = functools.partial(numpy.asarray, dtype=numpy.float32)
         self._product = numpy.einsum
-        self._matrix = self._array(self._rows)
+        matrix = self._array(rows).reshape(len(rows), length)
+        norms = numpy.sqrt(self._product("ij,ij->i", matrix, matrix))[:, None]
+        self._matrix = matrix / numpy.where(norms > 0, norms, 1)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._known)
 
-    def similarities(self, vector: Sequence[float]) -> list[float]:
-        """Return the cosine similarity of every document, in order."""
+    @property
+    def has_any(self) -> bool:
+        """Tell whether at least one document has a vector."""
+        return any(self._known)
+
+    def similarities(self, vector: Sequence[float]) -> list[float | None]:
+        """Return the cosine similarity of every document, in order; None for one without a vector."""
         unit = _unit(vector)
-        if self._matrix is not None and self._rows:
+        if self._matrix is not None:
             # einsum and not "@": a BLAS library would wake its threads, which costs more than so small a product.
-            found: list[float] = self._product("ij,j->i", self._matrix, self._array(unit)).tolist()
-            return found
-        return [sum(map(operator.mul, row, unit)) for row in self._rows]
+            found = self._product("ij,j->i", self._matrix, self._array(unit)).tolist()
+        else:
+            found = [sum(map(operator.mul, row, unit)) for row in self._rows]
+        return [one if known else None for one, known in zip(found, self._known, strict=True)]
 
 
 def _unit(vector: Sequence[float]) -> list[float]:

@@ -11,6 +11,7 @@ from apps.collections.embedders.registry import EmbedderName, make_embedder, par
     ("setting", "expected"),
     [
         ("local/all-MiniLM-L6-v2", EmbedderName("local", "all-MiniLM-L6-v2", 0)),
+        ("local/bge-small-en-v1.5", EmbedderName("local", "bge-small-en-v1.5", 0)),
         ("openai/text-embedding-3-small", EmbedderName("openai", "text-embedding-3-small", 1536)),
         ("openai/org/model@1024", EmbedderName("openai", "org/model", 1024)),
         ("google/gemini-embedding-001@256", EmbedderName("google", "gemini-embedding-001", 256)),
@@ -25,7 +26,9 @@ def test_setting_is_parsed(setting, expected):
     [
         "",
         "local",
-        "local/other",
+        "local/other@256",
+        "local/two words",
+        "local/../other",
         "openai/",
         "openai/unknown-model",
         "cohere/x@3",
@@ -37,6 +40,11 @@ def test_setting_is_refused_with_examples_when_wrong(setting):
     with pytest.raises(EmbeddingError, match="text-embedding-3-small@512") as caught:
         parse_embedder(setting)
     assert caught.value.code == "embedder_misconfigured"
+
+
+def test_local_model_that_nobody_installed_is_refused(tmp_path):
+    with pytest.raises(EmbeddingError, match="embedder_add"):
+        make_embedder("local/other", data_dir=tmp_path)
 
 
 def test_local_embedder_is_shared_and_remote_is_not(tmp_path):

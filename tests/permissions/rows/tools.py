@@ -128,6 +128,7 @@ API: tuple[Row, ...] = (
     Row("api:decisions-detail", "POST", "conversation.write", API_DECISION, data=send(decision="reject"), before=run_parked, also=("run.read", *TALK)),
     Row("api:runs-events", "GET", "run.read", {"pk": "runs.Run"}, before=turn_is(False, "completed"), is_stream=True),
     Row("api:tools-list", action="tool.run"),
+    Row("api:tools-suggestions", action="tool.run", data=send(question="calculate")),
     Row("api:tool-grants-list", action="tool.manage"),
     Row("api:tool-grants-list", "POST", "tool.manage", data=send(effect="deny", target_kind="tool", target="calculate"), ok=201),
     Row("api:tool-grants-detail", "GET", "tool.manage", {"pk": "tools.ToolGrant"}),

@@ -4281,6 +4281,28 @@ ToolSourceStatus: TypeAlias = "Literal['new', 'ready', 'failed']"
 
 
 @final
+class ToolSuggestion(TypedDict):
+    """A tool that fits, the best first."""
+    name: str
+    title: str
+    description: str
+    group: str
+    effect: str
+    """What becomes of the caller's calls: `allow` or `ask`."""
+    score: float
+    """0 to 1, for comparing within one answer only."""
+    calls: int
+    """In the whole workspace, in the last 90 days."""
+    succeeded: int
+    """Of those calls."""
+
+
+@final
+class ToolSuggestions(TypedDict):
+    suggestions: list[ToolSuggestion]
+
+
+@final
 class ToolVersion(TypedDict):
     id: int
     tool_name: str
