@@ -29,6 +29,7 @@ from apps.collections.models import (
     Import,
 )
 from apps.collections.pipeline_live import settle_later
+from apps.collections.repository_facts import repositories_limit
 from apps.collections.services.file_purge import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from basics.errors import Conflict, Invalid, Missing
@@ -347,6 +348,8 @@ def document_remove(
     is_live = row.is_live
     if is_live:
         code_graph_forget(row)
+    if row.is_restricted:
+        repositories_limit(collection)
     vectors = Embedding.objects.filter(
         tenant=tenant, chunk_id__in=Chunk.objects.filter(document=row).values("pk")
     )
