@@ -216,10 +216,13 @@ class _Work:
         """Tell repositories which of their files the import left out."""
         for kept in self._repositories:
             is_whole = self._row.source == DocumentSource.GIT
-            services.left_out_settle(
-                tenant=self._row.tenant, collection=self._row.collection, row=kept,
-                is_seen=None if is_whole else lambda path: path in self._seen or self._is_under_seen(path),
-            )  # fmt: skip
+            try:
+                services.left_out_settle(
+                    tenant=self._row.tenant, collection=self._row.collection, row=kept,
+                    is_seen=None if is_whole else lambda path: path in self._seen or self._is_under_seen(path),
+                )  # fmt: skip
+            except DomainError as refusal:
+                self._list(Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}"))  # fmt: skip
 
     def _list(self, problem: Problem, *, is_found: bool = False) -> None:
         if not is_found:

@@ -35,6 +35,7 @@ from apps.collections.ingestion.sources.web import Known, Unchanged, web_entries
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import
 from apps.collections.pipeline import reader_limits
 from apps.collections.services import History
+from basics.errors import DomainError
 from basics.net_guard import system_resolver
 from tenancy.outgoing import outgoing_policy
 
@@ -127,7 +128,11 @@ def _with_history(
             kept += [item] if isinstance(item, History) else []
         if kept:
             paths = [item.path for item in listed(rules=rules) if isinstance(item, Entry)]
-            rules = rules.without(repository_ignored(row, kept[0].folder, inside, paths))
+            try:
+                rules = rules.without(repository_ignored(row, kept[0].folder, inside, paths))
+            except DomainError as refusal:
+                message = f"What .gitignore leaves out could not be told: {refusal.message}"
+                yield Problem(f"{inside}.git", Reason.HISTORY, message)
     yield from listed(rules=rules)
 
 

@@ -46,6 +46,13 @@ def repository_list(*, actor: Actor, collection: Collection) -> list[Repository]
     return found if _is_open(actor, collection) else []
 
 
+def has_repository(*, actor: Actor, collection: Collection) -> bool:
+    """Tell whether a collection has a repository at all, whoever may read its history."""
+    actor.require("collection.read")
+    found: bool = Repository.objects.visible_to(actor).filter(collection=collection).exists()
+    return found
+
+
 def repository_get(
     *, actor: Actor, collection: Collection, repository: str = "", path: str = ""
 ) -> Repository:

@@ -12,8 +12,8 @@ import pytest
 from dulwich import porcelain
 
 from apps.collections import repositories, services
-from apps.collections.models import Collection, Document, Import, Repository, RepositoryPack
-from basics.errors import Conflict, Denied, DomainError, Invalid
+from apps.collections.models import Collection, Import
+from basics.errors import Conflict, Invalid
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.imports.support import paths, reasons, run, start
@@ -43,7 +43,9 @@ def repository(tmp_path: Path, settings: Any) -> Path:
     settings.IMPORT_PATHS = [str(root.parent)]
     porcelain.init(str(root))
     lines = "".join(f"line {n}\n" for n in range(12))
-    commit(root, "One", {"src/a.py": b"x = 1\n", "guide.md": lines.encode(), "logo.png": b"\x89PNG"})
+    commit(
+        root, "One", {"src/a.py": b"x = 1\n", "guide.md": lines.encode(), "logo.png": b"\x89PNG"}
+    )
     commit(root, "Two", {"src/a.py": b"x = 2\n", ".gitignore": b"*.log\nbuild/\n"})
     commit(root, "Three", {"docs/guide.md": (lines + "more\n").encode(), "guide.md": None})
     return root

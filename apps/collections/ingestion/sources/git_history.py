@@ -23,6 +23,7 @@ from apps.collections.ingestion.sources.base import SourceFailure, shown
 from apps.collections.ingestion.sources.git import Send, control_folder
 
 MAX_REFS = 10_000
+_NO_DEFAULT = "refs/remotes/origin/HEAD"  # points to a branch that a clone of one branch has not
 _BLOCK = 8 * 1024 * 1024
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_SMALL = 20_000_000  # of a file with refs
@@ -260,6 +261,7 @@ def _refs(control: Path) -> tuple[dict[str, str], list[str]]:
             if len(found) + len(links) + len(left) > 10 * MAX_REFS:
                 raise ValueError("too many refs")
     found |= {name: found[target] for name, target in links.items() if target in found}
+    left += [shown(name) for name in links if name not in found and name != _NO_DEFAULT]
     safe = {name: sha for name, sha in found.items() if ref_is_safe(name)}
     left += [shown(name) for name in found if name not in safe and not _is_ours_to_drop(name)]
     kept = dict(sorted(safe.items())[:MAX_REFS])

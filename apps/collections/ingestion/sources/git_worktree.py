@@ -53,7 +53,7 @@ def uncommitted(
                 yield Problem(shown(path), Reason.UNCOMMITTED, f"It is in no commit yet, so it was not imported. {_HELP}")  # fmt: skip
         elif not pointer(path) and _differs(root / path, committed[path]):
             yield Problem(shown(path), Reason.UNCOMMITTED, f"It was changed since the last commit, whose content was imported. {_HELP}")  # fmt: skip
-    gone = [path for path in committed if path not in seen and tally.refusal(path)[0] is None]
+    gone = [p for p in committed if p not in seen and not pointer(p) and not tally.refusal(p)[0]]
     if seen:  # a repository without any file checked out misses none
         for path in gone:
             yield Problem(shown(path), Reason.UNCOMMITTED, "It was deleted since the last commit, whose content was imported.")  # fmt: skip

@@ -48,6 +48,10 @@ def answer(request: Mapping[str, Any]) -> Any:
         ) from error
 
 
+class _NoParent(Refused):
+    """The history begins here."""
+
+
 class Repository:
     """One repository.
 
@@ -66,7 +70,7 @@ class Repository:
         return self.objects.peeled(sha) if sha else None
 
     def resolve(self, name: str) -> str:
-        """Return the commit that HEAD, a branch, a tag, or a full or abbreviated id names.
+        """Return the commit that HEAD, a branch, a tag, a full or abbreviated id, or one of them with ``~2`` or ``^`` names.
 
         Raises:
             Refused: nothing has that name.
@@ -79,12 +83,22 @@ class Repository:
         for prefix in ("", "refs/heads/", "refs/tags/", "refs/remotes/", "refs/remotes/origin/"):
             if prefix + name in self._refs:
                 return self.objects.peeled(self._refs[prefix + name])
+        if back := re.fullmatch(r"(.+?)(?:\^|~([0-9]{0,4}))", name):
+            return self._back(self.resolve(back[1]), int(back[2] or 1))
         found = {name} if _SHA.fullmatch(name) and self.objects.holds(name) else set()
         if re.fullmatch(r"[0-9a-f]{4,39}", name):
             found = self.objects.named(name)
         if len(found) != 1:
             raise Refused(f"There is no commit, branch or tag “{name[:100]}”.")
         return self.objects.peeled(found.pop())
+
+    def _back(self, sha: str, steps: int) -> str:
+        for _ in range(steps):
+            parents = [one for one in self.objects.commit(sha).parents if self.objects.holds(one)]
+            if not parents:
+                raise _NoParent(f"The history begins with {sha[:8]}: it has no commit before.")
+            sha = parents[0]
+        return sha
 
     def log(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return commits, newest first."""
@@ -138,7 +152,10 @@ class Repository:
     def _tree(self, name: str) -> str | None:
         if name == "root" or (name == "HEAD" and self.head() is None):
             return None  # before the first commit there is nothing
-        return self.objects.commit(self.resolve(name)).tree
+        try:
+            return self.objects.commit(self.resolve(name)).tree
+        except _NoParent:
+            return None  # nothing was before the first commit
 
     def _to_files(
         self, old: str | None, request: Mapping[str, Any]
