@@ -84,7 +84,8 @@ def history_keep(
         _quota(tenant, collection, history, kept)
         row = row or Repository(tenant=tenant, collection=collection, folder=history.folder)
         has_own = any(pack.is_made_here for pack in kept.values())
-        refs, said = dict(facts["refs"]), []
+        refs: dict[str, str] = dict(facts["refs"])
+        said: list[str] = []
         if has_own:
             refs, said = _joined(row, facts)
         if not has_own or refs.get(row.head) == facts["refs"].get(row.head):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from dulwich import porcelain
-from dulwich.objects import Blob, Commit, Tree
+from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.repo import Repo
 
 from apps.collections import services
@@ -52,6 +52,13 @@ def source(tmp_path: Path, settings: Any) -> Path:
         porcelain.add(str(root), paths=[str(root / "a.py"), str(root / "b.txt")])
         porcelain.commit(str(root), message=message.encode(), author=ANN, committer=ANN)
     return root
+
+
+def _newest(source: Path) -> Commit:
+    with Repo(str(source)) as repo:
+        found = repo[repo.head()]
+    assert isinstance(found, Commit)
+    return found
 
 
 @pytest.fixture
@@ -115,7 +122,7 @@ def test_nothing_but_objects_and_refs_is_kept_and_nothing_is_run(
 ) -> None:
     proof, control = tmp_path / "ran", source / ".git"
     newest = (control / "refs" / "heads" / "master").read_text().strip()
-    first = Repo(str(source))[newest.encode()].parents[0]
+    first = _newest(source).parents[0]
     for name in ("post-checkout", "pre-commit", "post-index-change", "fsmonitor-watchman", "reference-transaction"):  # fmt: skip
         hook = control / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
@@ -280,7 +287,7 @@ def test_object_has_the_name_of_its_bytes_whatever_its_file_is_called(
     control = source / ".git"
     newest = (control / "refs/heads/master").read_text().strip()
     forged = Commit()
-    forged.tree = Repo(str(source))[newest.encode()].tree
+    forged.tree = _newest(source).tree
     forged.author = forged.committer = b"Eve <eve@example.org>"
     forged.author_time = forged.commit_time = 1
     forged.author_timezone = forged.commit_timezone = 0
@@ -293,15 +300,15 @@ def test_object_has_the_name_of_its_bytes_whatever_its_file_is_called(
         git_log(**reading)
 
 
-def _tree(repo: Repo, *entries: tuple[bytes, int, bytes]) -> bytes:
+def _tree(repo: Repo, *entries: tuple[bytes, int, bytes]) -> ObjectID:
     tree = Tree()
     for name, mode, sha in entries:
-        tree.add(name, mode, sha)
+        tree.add(name, mode, ObjectID(sha))
     repo.object_store.add_object(tree)
     return tree.id
 
 
-def _committed(source: Path, tree: bytes) -> None:
+def _committed(source: Path, tree: ObjectID) -> None:
     repo = Repo(str(source))
     made = Commit()
     made.tree = tree
@@ -321,7 +328,7 @@ def test_names_of_a_tree_that_lead_elsewhere_become_nothing(
     repo, blob = Repo(str(source)), Blob.from_string(b"evil = 1\n")
     repo.object_store.add_object(blob)
     bad = [b".g\xe2\x80\x8cit", b"a\\..\\b.py", b"\xff.py", b"C:x.py", b".git "]
-    entries = [(name, 0o100644, blob.id) for name in bad]
+    entries: list[tuple[bytes, int, bytes]] = [(name, 0o100644, blob.id) for name in bad]
     link, module = Blob.from_string(b"/etc/passwd"), b"1" * 40
     repo.object_store.add_object(link)
     entries += [(b"link.py", 0o120000, link.id), (b"sub", 0o160000, module), (b"good.py", 0o100644, blob.id)]  # fmt: skip
@@ -423,7 +430,7 @@ def test_other_tenant_sees_no_repository(
 def test_detached_and_unborn_heads_commit_with_care(
     bring: Bring, source: Path, reading: dict[str, Any], cast: Cast, write: Write, tmp_path: Path
 ) -> None:
-    first = Repo(str(source))[(source / ".git/refs/heads/master").read_bytes().strip()].parents[0]
+    first = _newest(source).parents[0]
     assert bring("git", ref=first.decode()).status == "completed"
     assert git_status(**reading)["branch"] == ""
     write("a.py", "x = 4\n")

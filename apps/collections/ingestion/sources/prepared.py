@@ -190,10 +190,11 @@ def _kind(metadata: Mapping[str, Any]) -> ChunkKind:
 def _source_index(metadata: Mapping[str, Any]) -> dict[str, int]:
     """Return the ``chunk_index`` of the source, where it is a whole number a column could hold."""
     said = metadata.get("chunk_index")
-    is_whole = isinstance(said, float) and said.is_integer()
-    if isinstance(said, bool) or not (isinstance(said, int) or is_whole):
+    if isinstance(said, float) and said.is_integer():
+        said = int(said)
+    if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said < 2**31:
         return {}
-    return {"source_index": int(said)} if 0 <= said < 2**31 else {}
+    return {"source_index": said}
 
 
 def prepared_links(prepared: Prepared) -> list[Link]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import count
 
 from dulwich.object_format import SHA1
-from dulwich.objects import parse_tree
+from dulwich.objects import RawObjectID, parse_tree
 from dulwich.pack import Pack, PackData, load_pack_index_file
 
 from basics.errors import DomainError
@@ -76,7 +76,7 @@ class Objects:
 
     def raw(self, sha: str) -> tuple[int, bytes]:
         """Return type and content of an object. Raises KeyError."""
-        name = bytes.fromhex(sha)
+        name = RawObjectID(bytes.fromhex(sha))
         for pack in self.packs:
             try:
                 kind, content = pack.get_raw(name)
@@ -87,7 +87,7 @@ class Objects:
 
     def holds(self, sha: str) -> bool:
         """Tell whether there is an object of this name."""
-        name = bytes.fromhex(sha)
+        name = RawObjectID(bytes.fromhex(sha))
         return any(name in pack for pack in self.packs)
 
     def named(self, prefix: str) -> set[str]:
