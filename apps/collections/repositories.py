@@ -71,13 +71,13 @@ def repository_get(
     rows = list(
         Repository.objects.visible_to(actor).filter(collection=collection).order_by("folder")
     )
-    wanted = repository.strip("/")
-    fitting = [row for row in rows if row.folder == wanted] if wanted else rows
-    if path and not wanted:
-        fitting = [row for row in rows if _is_below(path, row.folder)] or rows
-        fitting = sorted(fitting, key=lambda row: -len(row.folder))[:1] if _is_below(path, fitting[0].folder) else fitting  # fmt: skip
     if not rows:
         raise DomainError("no_repository", "This collection holds no repository.", status=422)
+    wanted = repository.strip("/")
+    fitting = [row for row in rows if row.folder == wanted] if wanted else rows
+    above = [row for row in rows if path and _is_below(path.strip("/"), row.folder)]
+    if above and not wanted:
+        fitting = [max(above, key=lambda row: len(row.folder))]
     if not fitting:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError("no_repository", f"There is no repository in “{wanted}”. There are: {names}.", status=422)  # fmt: skip

@@ -115,6 +115,8 @@ def test_collection_without_repository_says_so(reading: dict[str, Any], write: W
     write("a.txt", "x\n")
     with pytest.raises(DomainError, match="no repository"):
         git_log(**reading)
+    with pytest.raises(DomainError, match="no repository"):
+        git_blame(**reading, path="a.txt")
 
 
 def test_nothing_but_objects_and_refs_is_kept_and_nothing_is_run(
