@@ -25,7 +25,7 @@ from apps.collections.file_edits import TextEdit
 from apps.collections.file_rules import FileRules
 from apps.collections.models import Collection, FileBatch
 from basics.errors import Invalid
-from web.drf.pages import Pagination, page_linked
+from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _TAG = ["files"]
@@ -332,50 +332,3 @@ class FileRulesView(FilesAPIView):
             rules=dict(request.data),
         )
         return Response(rules.as_json())
-
-
-class GitStatusView(FilesAPIView):
-    """Status of the repository."""
-
-    actions = {"GET": "collection.read"}
-
-    @extend_schema(operation_id="git_status", tags=_TAG, responses=shapes.GitStatusOutput)
-    def get(self, request: Request, pk: int) -> Response:
-        """Compare the last commit, the index and the files as they are now."""
-        return Response(file_checks.git_status(actor=self.actor, collection=self.collection(pk)))
-
-
-class GitLogView(FilesAPIView):
-    """Commits of the repository."""
-
-    actions = {"GET": "collection.read"}
-
-    @extend_schema(operation_id="git_log", tags=_TAG, parameters=[*_words("ref", "path"), *_numbers("skip", "limit")], responses=shapes.GitLogOutput)  # fmt: skip
-    def get(self, request: Request, pk: int) -> Response:
-        """List commits, newest first."""
-        skip, limit = (
-            self.number("skip", 0),
-            min(self.number("limit", 50, 1), file_checks.MAX_COMMITS),
-        )
-        commits = file_checks.git_log(
-            actor=self.actor, collection=self.collection(pk), ref=self.word("ref", "HEAD"), path=self.word("path"),
-            skip=skip, limit=limit,
-        )  # fmt: skip
-        return page_linked(
-            request, commits, {"skip": skip + limit} if len(commits) == limit else None
-        )
-
-
-class GitDiffView(FilesAPIView):
-    """Differences in the repository."""
-
-    actions = {"GET": "collection.read"}
-
-    @extend_schema(operation_id="git_diff", tags=_TAG, parameters=_words("old", "new", "path"), responses=shapes.GitDiffOutput)  # fmt: skip
-    def get(self, request: Request, pk: int) -> Response:
-        """Show what changed from one commit to another, or to the files as they are now."""
-        found = file_checks.git_diff(
-            actor=self.actor, collection=self.collection(pk), old=self.word("old", "HEAD"), new=self.word("new"),
-            path=self.word("path"),
-        )  # fmt: skip
-        return Response({"files": [asdict(one) for one in found]})

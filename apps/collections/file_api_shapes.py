@@ -199,31 +199,3 @@ class RulesShape(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "FileRules"
-
-
-class GitStatusOutput(serializers.Serializer[Any]):
-    branch = serializers.CharField()
-    staged = serializers.ListField(child=serializers.DictField())
-    changed = serializers.ListField(child=serializers.DictField())
-    untracked = serializers.ListField(child=serializers.CharField())
-
-    class Meta:
-        ref_name = "GitStatus"
-
-
-class GitLogOutput(serializers.Serializer[Any]):
-    next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
-    previous = serializers.URLField(
-        allow_null=True, help_text="Always null: pages are read forwards."
-    )
-    results = serializers.ListField(child=serializers.DictField())
-
-    class Meta:
-        ref_name = "GitLog"
-
-
-class GitDiffOutput(serializers.Serializer[Any]):
-    files = serializers.ListField(child=serializers.DictField())
-
-    class Meta:
-        ref_name = "GitDiff"

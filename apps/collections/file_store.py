@@ -4,7 +4,7 @@ The database is the truth: a file is the newest version of a document, or, where
 the last revision at its path. The folder under ``trees/`` holds copies. A copy counts only when its checksum is the one the
 database names; else it is written anew from the kept original. So a crash between commit and disk, a lost disk, a change
 made behind our back: all end the same way, at the next access. What the database no longer has leaves the disk as soon as
-the two marks differ. A repository's own ``.git`` folder is on disk alone.
+the two marks differ. The history of a repository is no part of it (``repositories``).
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def tree_tidy(
         kept = set(files())
         with collection_tree(tenant_id, collection_id) as tree:
             for entry in list(tree.walk()):
-                if entry.kind == "folder" or is_git(entry.path) or entry.path in kept:
+                if entry.kind == "folder" or entry.path in kept:
                     continue
                 tree.remove(entry.path.split("/"))
         outer.write(name, mark)

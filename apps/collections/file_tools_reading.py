@@ -170,61 +170,6 @@ async def check_syntax(context: ToolContext, collection: str, path: str) -> Tool
     )
 
 
-@tool(group="collections.files.git")
-async def git_status(context: ToolContext, collection: str) -> ToolOutput:
-    """Tell which files of a collection differ from the last commit of its repository, and which are new.
-
-    Args:
-        collection: name of the collection.
-    """
-    return await files_read(
-        context, collection, lambda actor, row: file_checks.git_status(actor=actor, collection=row)
-    )
-
-
-@tool(group="collections.files.git")
-async def git_log(
-    context: ToolContext, collection: str, ref: str = "HEAD", path: str = "", skip: int = 0
-) -> ToolOutput:
-    """List commits of a collection's repository, newest first.
-
-    Args:
-        collection: name of the collection.
-        ref: a branch, a tag or a commit.
-        path: only commits that changed this file.
-        skip: commits to leave out.
-    """
-    return await files_read(
-        context,
-        collection,
-        lambda actor, row: {
-            "commits": file_checks.git_log(
-                actor=actor, collection=row, ref=ref, path=path, skip=skip, limit=30
-            )
-        },
-    )
-
-
-@tool(group="collections.files.git")
-async def git_diff(
-    context: ToolContext, collection: str, old: str = "HEAD", new: str = "", path: str = ""
-) -> ToolOutput:
-    """Show what changed between two commits of a collection's repository, or from a commit to the files now.
-
-    Args:
-        collection: name of the collection.
-        old: a branch, a tag or a commit.
-        new: another one; leave it out for the files as they are now.
-        path: only this file or folder.
-    """
-
-    def work(actor: Actor, row: Collection) -> Any:
-        found = file_checks.git_diff(actor=actor, collection=row, old=old, new=new, path=path)
-        return {"files": [asdict(one) for one in found]}
-
-    return await files_read(context, collection, work)
-
-
 def _listing(page: file_selectors.Listing) -> Any:
     entries = [
         {"name": one.name + ("/" if one.is_folder else ""), "size": one.size, "files": one.files}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.collections import file_api, file_views, tree_views
+from apps.collections import file_api, file_views, git_api, git_views, tree_views
 
 _API = "collections/<int:pk>/"
 API = [
@@ -21,9 +21,11 @@ API = [
     path(f"{_API}files/redo", file_api.FilesRedoView.as_view(), name="files-redo"),
     path(f"{_API}files/restore", file_api.FileRestoreView.as_view(), name="files-restore"),
     path(f"{_API}files/rules", file_api.FileRulesView.as_view(), name="files-rules"),
-    path(f"{_API}git/status", file_api.GitStatusView.as_view(), name="git-status"),
-    path(f"{_API}git/log", file_api.GitLogView.as_view(), name="git-log"),
-    path(f"{_API}git/diff", file_api.GitDiffView.as_view(), name="git-diff"),
+    path(f"{_API}git/status", git_api.GitStatusView.as_view(), name="git-status"),
+    path(f"{_API}git/log", git_api.GitLogView.as_view(), name="git-log"),
+    path(f"{_API}git/diff", git_api.GitDiffView.as_view(), name="git-diff"),
+    path(f"{_API}git/blame", git_api.GitBlameView.as_view(), name="git-blame"),
+    path(f"{_API}git/commit", git_api.GitCommitView.as_view(), name="git-commit"),
 ]
 _PAGE = "<int:pk>/files/"
 PAGES = [
@@ -39,6 +41,8 @@ PAGES = [
     path(f"{_PAGE}search/", tree_views.search, name="file-search"),
     path(f"{_PAGE}structure/", tree_views.structure, name="file-structure"),
     path(f"{_PAGE}rules/", tree_views.rules, name="file-rules"),
-    path(f"{_PAGE}git/", tree_views.git, name="git"),
-    path(f"{_PAGE}git/diff/", tree_views.git_diff, name="git-diff"),
+    path(f"{_PAGE}git/", git_views.git, name="git"),
+    path(f"{_PAGE}git/diff/", git_views.git_diff, name="git-diff"),
+    path(f"{_PAGE}git/blame/", git_views.git_blame, name="git-blame"),
+    path(f"{_PAGE}git/commit/", git_views.git_commit, name="git-commit"),
 ]

@@ -12,7 +12,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.collections import file_history, file_rows, file_selectors, selectors, services
+from apps.collections import (
+    file_history,
+    file_rows,
+    file_selectors,
+    repositories,
+    selectors,
+    services,
+)
 from apps.collections.file_rules import FileRules
 from apps.collections.file_text import file_text
 from apps.collections.models import Collection, FileBatch
@@ -85,6 +92,7 @@ def file(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "numbers": "\n".join(str(shown.start + index) for index in range(len(shown.lines))),
         "page_obj": Paginator(range(shown.total_lines), LINES_PER_PAGE).get_page(page),
         "query": urlencode({"path": shown.path}),
+        "has_git": repositories.has_repository(actor=request.actor, collection=collection),
     }
     return render(request, "collections/file.html", context)
 

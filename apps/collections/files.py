@@ -16,8 +16,9 @@ from pathlib import Path
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
+from django.db.models import Q
 
-from apps.collections.models import Document, Import
+from apps.collections.models import Document, Import, RepositoryPack
 from basics.errors import DomainError, Invalid
 from tenancy.scope import tenant_scope
 
@@ -146,13 +147,14 @@ def file_digest(path: Path) -> str:
 
 
 def file_remove(*, tenant_id: int, key: str, sha256: str) -> None:
-    """Delete a file and the page images made of it, unless a document or an import still needs them.
+    """Delete a file and the page images made of it, unless a document, an import or a repository needs them.
 
     Call it after the commit that deleted the document.
     """
     with tenant_scope(tenant_id), transaction.atomic():
         file_lock(key)
-        is_needed = Import.objects.filter(tenant_id=tenant_id, file=key).exists()
+        packs = RepositoryPack.objects.filter(Q(file=key) | Q(index=key), tenant_id=tenant_id)
+        is_needed = packs.exists() or Import.objects.filter(tenant_id=tenant_id, file=key).exists()
         if not is_needed and not Document.objects.filter(tenant_id=tenant_id, file=key).exists():
             Path(default_storage.path(key)).unlink(missing_ok=True)
         if not Document.objects.filter(tenant_id=tenant_id, sha256=sha256).exists():

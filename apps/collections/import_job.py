@@ -36,8 +36,9 @@ from apps.collections.models import (
     DocumentStatus,
     Import,
     ImportStatus,
+    Repository,
 )
-from basics.errors import Conflict, Denied, DomainError, Missing
+from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from jobs.context import JobCancelled
 from jobs.notify import notify
 from tenancy.actors import Actor, system_actor
@@ -104,6 +105,7 @@ def import_run(ctx: ImportContext, *, import_id: int) -> None:
             work.report(is_last=True)
     if row.options.get("sync"):
         work.remove_gone()
+    work.settle()
     work.complete()
 
 
@@ -160,16 +162,19 @@ class _Work:
         self._problems: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
         self._seen: set[str] = set()
+        self._repositories: list[Repository] = []
         self._told_at = 0.0
 
     def fact(self, facts: Any) -> None:
         """Keep what a source tells of itself (a repository's commit)."""
         self._facts["commit"] = str(facts["commit"])
 
-    def take(self, item: Entry | Problem | Unchanged) -> None:
+    def take(self, item: Entry | Problem | Unchanged | services.History) -> None:
         """Bring in one entry, or list why not."""
         if isinstance(item, Problem):
             self._list(item)
+        elif isinstance(item, services.History):
+            self._keep(item)
         elif isinstance(item, Unchanged):
             self._counts.update(found=1, unchanged=1)
             self._seen.add(item.path)
@@ -187,6 +192,37 @@ class _Work:
                     Problem(shown(item.path), Reason.REFUSED, refusal.message), is_found=True
                 )
         self.report()
+
+    def _keep(self, history: services.History) -> None:
+        """Keep the history of a repository; what is said of it is listed."""
+        row = self._row
+        try:
+            with transaction.atomic():
+                self._ctx.hold()
+                kept, said = services.history_keep(
+                    tenant=row.tenant, actor=self._actor, collection=row.collection, history=history
+                )
+        except Invalid as refusal:
+            said = [f"Its history was not kept: {refusal.message}"]
+        else:
+            self._repositories.append(kept)
+            if history.facts["head"] in history.facts["refs"]:
+                self._facts["branch"] = history.facts["head"].removeprefix("refs/heads/")
+            self._facts["refs"] = len(history.facts["refs"])
+        for sentence in said:
+            self._list(Problem(".git", Reason.HISTORY, sentence))
+
+    def settle(self) -> None:
+        """Tell repositories which of their files the import left out."""
+        for kept in self._repositories:
+            is_whole = self._row.source == DocumentSource.GIT
+            try:
+                services.left_out_settle(
+                    tenant=self._row.tenant, collection=self._row.collection, row=kept,
+                    is_seen=None if is_whole else lambda path: path in self._seen or self._is_under_seen(path),
+                )  # fmt: skip
+            except DomainError as refusal:
+                self._list(Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}"))  # fmt: skip
 
     def _list(self, problem: Problem, *, is_found: bool = False) -> None:
         if not is_found:

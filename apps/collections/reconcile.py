@@ -28,6 +28,7 @@ from apps.collections.models import (
     FileBlob,
     FileRevision,
     Import,
+    RepositoryPack,
 )
 from apps.collections.services.document import document_enqueue, document_lock
 from apps.collections.services.shared import collection_lock
@@ -264,6 +265,16 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
     keys |= set(
         Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True)
     )
+    packs = RepositoryPack.objects.filter(tenant=tenant).select_related("repository__collection")
+    for pack in packs.order_by("pk"):
+        keys |= {pack.file, pack.index}
+        if not (files.file_exists(pack.file) and files.file_exists(pack.index)):
+            yield Finding(
+                "original_missing",
+                f"{pack.repository.collection.name}: history of {pack.repository}",
+                "A pack of the repository is no longer in the storage; its files and search still work.",
+                advice="Import the repository again, or restore the storage from a backup.",
+            )
     for key in sorted(keys):
         if not files.file_exists(key):
             paths = Document.objects.filter(tenant=tenant, file=key).values_list("path", flat=True)
@@ -283,7 +294,9 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
         if repair:
             with transaction.atomic():
                 files.file_lock(key)
-                if not Document.objects.filter(tenant=tenant, file=key).exists():
+                packs = RepositoryPack.objects.filter(Q(file=key) | Q(index=key), tenant=tenant)
+                is_used = Document.objects.filter(tenant=tenant, file=key).exists()
+                if not is_used and not packs.exists():
                     original.unlink(missing_ok=True)
         yield Finding("original_orphaned", key, f"{size} bytes that no document points to.", repair)
     hashes = set(Document.objects.filter(tenant=tenant).values_list("sha256", flat=True))

@@ -55,7 +55,10 @@ class SearchHitOutput(serializers.Serializer[Any]):
     document_name = serializers.CharField()
     media_type = serializers.CharField()
     index = serializers.IntegerField()
-    kind = serializers.CharField()
+    kind = serializers.CharField(help_text="doc, table, function, class or file.")
+    source_index = serializers.IntegerField(
+        allow_null=True, help_text="The chunk_index that an imported chunk had in its source."
+    )
     text = serializers.CharField()
     page_start = serializers.IntegerField(allow_null=True)
     page_end = serializers.IntegerField(allow_null=True)

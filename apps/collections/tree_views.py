@@ -1,4 +1,4 @@
-"""Pages about a collection's files as a whole: search in them, their structure, their repository, and the rules for them."""
+"""Pages about a collection's files as a whole: search in them, their structure, and the rules for them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.collections import (
-    file_checks,
-    file_rows,
     file_search,
     file_selectors,
     selectors,
@@ -23,11 +20,10 @@ from apps.collections.file_rules import FileRules
 from apps.collections.file_views import crumbs_of, files_context
 from apps.collections.forms import FileRulesForm
 from apps.collections.models import Collection
-from apps.collections.page_parts import clean, section
-from basics.errors import Denied, DomainError, Invalid
+from apps.collections.page_parts import section
+from basics.errors import Invalid
 from web.requests import TenantRequest, allowed
 
-COMMITS_PER_PAGE = 30
 DEPTH = 4
 ENTRIES_PER_FOLDER = 100
 KINDS: tuple[tuple[file_search.Kind, str], ...] = (
@@ -51,7 +47,7 @@ def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         try:
             found = file_search.search_files(
                 actor=request.actor, collection=collection, query=asked["q"], kind=kind,
-                folder=asked["folder"], names=asked["names"], offset=_number(request, "offset"),
+                folder=asked["folder"], names=asked["names"], offset=number_of(request, "offset"),
             )  # fmt: skip
         except Invalid as error:
             status, context["refused"] = error.status, error.message
@@ -96,64 +92,6 @@ def _folders_first(node: file_selectors.TreeNode) -> None:
         _folders_first(child)
 
 
-@require_GET
-@allowed("collection.read")
-def git(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show what differs from the last commit of a collection's repository, and its commits."""
-    collection = selectors.collection_get(actor=request.actor, pk=pk)
-    skip = _number(request, "skip")
-    ref, path = clean(request.GET.get("ref", "")) or "HEAD", clean(request.GET.get("path", ""))
-    context = files_context(request, collection) | {"ref": ref, "path": path, "skip": skip}
-    try:
-        commits = file_checks.git_log(
-            actor=request.actor, collection=collection, ref=ref, path=path, skip=skip,
-            limit=COMMITS_PER_PAGE + 1,
-        )  # fmt: skip
-        context["commits"] = [
-            {**one, "when": parse_datetime(one["at"])} for one in commits[:COMMITS_PER_PAGE]
-        ]
-        if len(commits) > COMMITS_PER_PAGE:
-            context["more"] = urlencode({"ref": ref, "path": path, "skip": skip + COMMITS_PER_PAGE})
-        if not skip:
-            context["state"] = file_checks.git_status(actor=request.actor, collection=collection)
-    except DomainError as error:
-        return _git_refused(request, "collections/git.html", context, error)
-    return render(request, "collections/git.html", context)
-
-
-@require_GET
-@allowed("collection.read")
-def git_diff(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show what changed from one commit to another, or to the files as they are now."""
-    collection = selectors.collection_get(actor=request.actor, pk=pk)
-    old, new = clean(request.GET.get("old", "")) or "HEAD", clean(request.GET.get("new", ""))
-    path = clean(request.GET.get("path", ""))
-    context = files_context(request, collection) | {"old": old, "new": new, "path": path}
-    try:
-        found = file_checks.git_diff(
-            actor=request.actor, collection=collection, old=old, new=new, path=path
-        )
-    except DomainError as error:
-        return _git_refused(request, "collections/git_diff.html", context, error)
-    context["changes"] = [(one, _coloured(one.text)) for one in found]
-    return render(request, "collections/git_diff.html", context)
-
-
-def _coloured(diff: str) -> str:
-    """Return a unified diff as HTML, without the two lines that name the file."""
-    body = diff.split("\n", 2)[2] if diff.startswith("---") else diff
-    return file_rows.highlighted(f"{body}\n", "changes.diff") if body else ""
-
-
-def _git_refused(
-    request: TenantRequest, template: str, context: dict[str, Any], error: DomainError
-) -> HttpResponse:
-    """Say on the page why there is nothing: no repository, a damaged one, a commit that does not exist."""
-    if isinstance(error, Denied):
-        raise error
-    return render(request, template, context | {"refused": error.message})
-
-
 @require_http_methods(["GET", "POST"])
 @allowed("collection.write")
 def rules(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
@@ -181,6 +119,7 @@ def _rules_form(request: TenantRequest, collection: Collection) -> FileRulesForm
     return FileRulesForm.of(FileRules.of(collection.file_rules))
 
 
-def _number(request: TenantRequest, name: str) -> int:
+def number_of(request: TenantRequest, name: str) -> int:
+    """Return a whole number of the query, 0 for anything else."""
     value = request.GET.get(name, "")
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 6 else 0

@@ -10,7 +10,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from dulwich import porcelain
 
-from apps.collections import services
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.models import (
     Chunk,
@@ -147,7 +146,7 @@ def test_files_are_read_edited_moved_and_brought_back(collection: Collection, ap
 
 @pytest.mark.servers
 def test_repository_tells_state_commits_and_changes(
-    cast: Cast, collection: Collection, api: Api, tmp_path: Path
+    cast: Cast, collection: Collection, api: Api, tmp_path: Path, settings: Any
 ) -> None:
     source = tmp_path / "source"
     source.mkdir()
@@ -157,16 +156,18 @@ def test_repository_tells_state_commits_and_changes(
     who = b"Ann <ann@example.org>"
     porcelain.commit(repo, message=b"First", author=who, committer=who)
     repo.close()
-    found = [path for path in sorted(source.rglob("*")) if path.is_file()]
-    services.files_import(
-        tenant=cast.tenant, actor=cast.actor("member"), collection=collection,
-        entries=[(str(path.relative_to(source)), path.read_bytes()) for path in found],
-    )  # fmt: skip
+    settings.IMPORT_PATHS = [str(tmp_path)]
+    assert run(start(cast, collection, "git", path=str(source), into="")).status == "completed"
     done(api("put", f"collections/{collection.pk}/files/content", {"path": "a.py", "content": "x = 2\n"}))  # fmt: skip
     base = f"collections/{collection.pk}/git"
     assert done(api("get", f"{base}/status"))["changed"] == [{"path": "a.py", "kind": "modified"}]
     assert [c["subject"] for c in done(api("get", f"{base}/log"))["results"]] == ["First"]
     assert "-x = 1\n+x = 2" in done(api("get", f"{base}/diff"))["files"][0]["text"]
+    made = done(api("post", f"{base}/commit", {"message": "Second", "paths": ["a.py"]}), 201)
+    assert done(api("get", f"{base}/log"))["results"][0]["id"] == made["commit"]
+    (line,) = done(api("get", f"{base}/blame?path=a.py"))["runs"]
+    assert (line["id"], line["subject"]) == (made["commit"], "Second")
+    assert api("post", f"{base}/commit", {"message": "Again"}).status_code == 409
 
 
 def test_failed_import_is_started_again(cast: Cast, collection: Collection, api: Api) -> None:

@@ -107,6 +107,12 @@ def _git(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     repository_read(request, send)
 
 
+def _history(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
+    from apps.collections.ingestion.sources.git_history import history_read
+
+    history_read(request, send)
+
+
 def _chroma(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.sources.chroma import chroma_read
 
@@ -119,6 +125,7 @@ _ACTIONS: dict[str, Callable[[Mapping[str, Any], ReaderLimits, Send], None]] = {
     "render": _render,
     "boxes": _boxes,
     "git": _git,
+    "history": _history,
     "chroma": _chroma,
 }
 

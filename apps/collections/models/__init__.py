@@ -31,6 +31,7 @@ from apps.collections.models.imports import (
     ImportStatus,
 )
 from apps.collections.models.recognition import Recognition
+from apps.collections.models.repository import Repository, RepositoryPack
 from apps.collections.models.search_rows import (
     TERM_DIMENSIONS,
     ChunkTerms,
@@ -75,6 +76,8 @@ __all__ = [
     "Page",
     "Posting",
     "Recognition",
+    "Repository",
+    "RepositoryPack",
     "RerankerChoice",
     "SearchCase",
     "SearchIndex",

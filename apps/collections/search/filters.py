@@ -95,6 +95,7 @@ _FIELDS: Mapping[str, _Field] = {
     "kind": _Field("chunk", "c.kind", "text"),
     "headings": _Field("chunk", "c.headings", "text", ("eq", "contains"), _headings),
     "page": _Field("chunk", "c.page_start", "number", ("eq", *_ORDER), _page),
+    "source_index": _Field("chunk", "(c.metadata->>'source_index')::int", "number"),
     "qualified_name": _Field("chunk", "c.qualified_name", "text", (*_SAME, "prefix")),
 }
 FIELDS = (*_FIELDS, f"{ATTRIBUTE}<name>")
@@ -119,7 +120,8 @@ def parse_filters(filters: Mapping[str, Any] | None) -> list[SearchFilter]:
     """Check filters of the form ``{field: value}`` or ``{field: {operator: value}}``; all must hold.
 
     Fields of documents: ``document_id, name, path, media_type, document_type, source, tags, dated, added`` and
-    ``attributes.<name>`` for the team's own metadata. Fields of chunks: ``kind, headings, page, qualified_name``.
+    ``attributes.<name>`` for the team's own metadata. Fields of chunks: ``kind, headings, page,
+    qualified_name`` and ``source_index``, the place that an import's chunk had in its source.
     Operators: ``eq, ne, in, nin``; ``lt, lte, gt, gte`` for numbers and dates; ``prefix, contains`` for text; ``all``
     for tags; ``exists`` for metadata. ``ne`` and ``nin`` hold too where there is no value.
 

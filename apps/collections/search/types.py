@@ -84,6 +84,12 @@ class SearchHit:
     after: tuple[str, ...] = ()
 
     @property
+    def source_index(self) -> int | None:
+        """Give the place that an imported chunk had in its source."""
+        found = self.metadata.get("source_index")
+        return found if isinstance(found, int) else None
+
+    @property
     def is_exact(self) -> bool:
         """Tell whether the passage holds an identifier of the question."""
         return self.exact_rank is not None

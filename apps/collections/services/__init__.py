@@ -47,6 +47,13 @@ from apps.collections.services.imports import (
     import_start,
 )
 from apps.collections.services.private import private_document_put, private_documents_remove
+from apps.collections.services.repositories import (
+    Committed,
+    History,
+    git_commit,
+    history_keep,
+    left_out_settle,
+)
 from apps.collections.services.samples import sample_add
 from apps.collections.services.search_case import (
     search_case_delete,
@@ -81,10 +88,12 @@ __all__ = [
     "MAX_CHUNK_CHARS",
     "MAX_VERSIONS",
     "SOURCES",
+    "Committed",
     "Embedded",
     "FileChange",
     "FileEdit",
     "FilesImported",
+    "History",
     "ImportOptions",
     "Uploaded",
     "batch_redo",
@@ -120,9 +129,12 @@ __all__ = [
     "files_change",
     "files_edit",
     "files_import",
+    "git_commit",
+    "history_keep",
     "import_cancel",
     "import_retry",
     "import_start",
+    "left_out_settle",
     "private_document_put",
     "private_documents_remove",
     "revision_restore",

@@ -29,6 +29,7 @@ from apps.collections.models import (
     Import,
 )
 from apps.collections.pipeline_live import settle_later
+from apps.collections.repository_facts import repositories_limit
 from apps.collections.services.file_purge import revisions_remove
 from apps.collections.services.shared import active_jobs, cancel_quietly, collection_lock
 from basics.errors import Conflict, Invalid, Missing
@@ -122,9 +123,7 @@ def document_put(
         if not files.file_exists(key):
             files.file_place(received, key)  # a lost original comes back with the same bytes
         return Uploaded(newest, created=False)
-    waiting = versions.filter(
-        live_from__isnull=True, live_to__isnull=True, sha256=received.sha256
-    ).first()
+    waiting = versions.filter(live_from=None, live_to=None, sha256=received.sha256).first()
     if waiting is not None:
         return _put_again(tenant, actor, waiting, versions.aggregate(last=Max("version"))["last"])
     name = PurePosixPath(path).name
@@ -344,9 +343,10 @@ def document_remove(
         row: locked by the caller.
     """
     terms.document_unindex(collection=collection, document_id=row.pk, is_counted=row.is_live)
-    is_live = row.is_live
-    if is_live:
+    if is_live := row.is_live:
         code_graph_forget(row)
+    if row.is_restricted:
+        repositories_limit(collection)
     vectors = Embedding.objects.filter(
         tenant=tenant, chunk_id__in=Chunk.objects.filter(document=row).values("pk")
     )

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from apps.collections.file_rules import GIT_FOLDER, FileRules, is_git
-from apps.collections.file_store import collection_tree
+from apps.collections.file_rules import FileRules
 from apps.collections.models import Collection, DocumentSource, FileBatch, Import
 from apps.collections.services.files import FileChange, files_change
-from apps.collections.source_tree import TreeRefused, path_parts
+from apps.collections.source_tree import path_parts
 from basics.errors import DomainError
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
 _BATCH_FILES = 100
 _BATCH_BYTES = 32_000_000
-# Of a repository's own folder only what history needs: no hooks, no configuration, nothing that points elsewhere.
-_GIT_KEPT = ("HEAD", "index", "packed-refs", "refs/", "objects/")
-_GIT_LEFT = ("objects/info/",)
 
 
 @dataclass
@@ -49,8 +45,8 @@ def files_import(
     """Write many files: each becomes a document where search can read it, and is a file of the tree in any case.
 
     What is there with the same bytes stays. A hundred files are one batch, so an import that is killed leaves whole
-    batches, and running it again goes on. ``.git`` at the root is kept on disk alone, for status, diff and log: what could
-    run or redirect something (hooks, config, alternates) is left out.
+    batches, and running it again goes on. A ``.git`` is left out: a repository's history comes by an import job
+    (``import_history``), which verifies it.
 
     Args:
         entries: path and bytes, read one after the other; at most one batch of them is in memory.
@@ -108,11 +104,6 @@ def _batched(
         result.seen += 1
         try:
             clean = "/".join(path_parts(path))
-            if is_git(clean):
-                why = _git_keep(tenant, collection, clean, content)
-                if why:
-                    result.skipped.append((path, why))
-                continue
             rules.check_write(clean, 0)
         except (DomainError, OSError) as error:
             result.skipped.append((path, str(error)))
@@ -124,18 +115,3 @@ def _batched(
             waiting, size = {}, 0
     if waiting:
         yield list(waiting.values())
-
-
-def _git_keep(tenant: Tenant, collection: Collection, path: str, content: bytes) -> str:
-    """Keep a file of a repository's own folder on disk; return why not, "" when it was kept."""
-    inside = path.removeprefix(f"{GIT_FOLDER}/")
-    is_kept = path.startswith(f"{GIT_FOLDER}/") and inside.startswith(_GIT_KEPT)
-    if not is_kept or inside.startswith(_GIT_LEFT):
-        return "not needed for the history of a repository"
-    with collection_tree(tenant.pk, collection.pk) as tree:
-        parts = path.split("/")
-        try:
-            tree.write(parts, content)
-        except TreeRefused as error:
-            return error.message
-    return ""

@@ -28,6 +28,7 @@ from apps.collections.models import (
     FileRevision,
     Import,
 )
+from apps.collections.repository_facts import repository_bytes
 from apps.collections.services.document import document_delete, document_put
 from apps.collections.services.shared import active_jobs, cancel_quietly
 from apps.collections.services.version import document_move
@@ -246,7 +247,8 @@ def _quota(tenant: Tenant, collection: Collection, steps: Sequence[_Step]) -> No
         return
     stored = files_stored(system_actor(tenant.pk), collection.pk).values()
     FileRules.of(collection.file_rules).check_quota(
-        files=len(stored) + count, total_bytes=sum(file.size for file in stored) + growth
+        files=len(stored) + count,
+        total_bytes=sum(file.size for file in stored) + repository_bytes(collection) + growth,
     )
 
 

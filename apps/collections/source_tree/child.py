@@ -39,7 +39,7 @@ def _syntax(request: Mapping[str, Any]) -> Any:
 
 
 def _git(request: Mapping[str, Any]) -> Any:
-    from apps.collections.source_tree.repository import answer
+    from apps.collections.source_tree.git.repository import answer
 
     return answer(request)
 

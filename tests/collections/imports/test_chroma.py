@@ -41,6 +41,7 @@ def chunks(dimensions: int = DIMS) -> list[dict[str, Any]]:
         "a1": {
             "source_file": "guide/lamps.md",
             "chunk_index": 1,
+            "chunk_type": "function",
             "related": {"near": [{"chunk_id": "b0", "relation": "see", "common_topic": "duty"}]},
         },
         "b0": {"source_file": "guide/pumps.md", "chunk_index": 0, "score": 0.5},
@@ -101,6 +102,8 @@ def test_source_files_become_documents_with_their_chunks_links_and_points(
     assert (came["id"], came["is_draft"], came["chunk_index"]) == ("a0", True, 0)
     assert came["links"][0]["relation"] == "exception"
     assert only.metadata["imported"]["score"] == 0.5
+    assert [chunk.kind for chunk in (first, second, only)] == ["doc", "function", "doc"]
+    assert [chunk.metadata["source_index"] for chunk in (first, second, only)] == [0, 1, 0]
     assert (first.key_points, first.points_by) == (["Lamps pay two percent."], "model")
     links = ChunkLink.objects.filter(made_by="model")
     assert {(link.chunk_id, link.target_id) for link in links} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,12 @@ Write = Callable[[str, bytes | str], None]
 def scope(cast: Cast) -> Iterator[None]:
     with tenant_scope(cast.tenant.pk):
         yield
+
+
+@pytest.fixture
+def commits(django_capture_on_commit_callbacks: Any) -> Any:
+    """Run what waits for a commit, as a request's end does."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
 
 
 @pytest.fixture

@@ -374,10 +374,9 @@ def test_import_keeps_what_it_can_and_names_what_it_left_out(
     }
     assert list(Document.objects.values_list("path", flat=True)) == ["src/a.py"]
     assert {path for path, _ in result.skipped} == {
-        "../evil", ".git/config", ".git/hooks/post-checkout", ".git/objects/info/alternates", ".env", "src/a.py/below",
+        "../evil", ".git/config", ".git/HEAD", ".git/hooks/post-checkout", ".git/objects/info/alternates", ".env", "src/a.py/below",
     }  # fmt: skip
-    assert (root(cast, collection) / ".git/HEAD").exists()
-    assert not (root(cast, collection) / ".git/config").exists()
+    assert not (root(cast, collection) / ".git").exists()
     again = services.files_import(**common, entries=entries)
     assert again.batches == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,12 @@ from apps.collections.models import Collection
 from tests.cast import Cast
 from tests.collections.conftest import upload
 from tests.collections.source_tree.conftest import Write
-from tests.collections.source_tree.test_git import reading, repository  # noqa: F401 - fixtures
+from tests.collections.source_tree.test_git import (  # noqa: F401 - fixtures
+    bring,
+    reading,
+    repository,
+    source,
+)
 from tests.collections.source_tree.test_pages import go  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +87,7 @@ def test_empty_collection_says_what_to_do(see: Any) -> None:
 
 @pytest.mark.servers
 def test_repository_shows_state_commits_and_changes(
-    see: Any, repository: Path, write: Write  # noqa: F811
+    see: Any, repository: Any, write: Write  # noqa: F811
 ) -> None:  # fmt: skip
     write("a.py", "x = '<b>'\n")
     write("new.txt", "new\n")
@@ -97,11 +101,34 @@ def test_repository_shows_state_commits_and_changes(
     assert "Nothing differs" in see("git-diff", path="b.txt")
     assert "Back to the newest commit" in see("git", ref="no-such-branch")
     assert see("git-diff", old="-x --upload-pack=y")
+    blame = see("git-blame", path="a.py")
+    assert "Second" in blame
+    assert "x = 2" in blame
+    assert "Nothing to show" in see("git-blame", path="none.py")
+    assert "Blame" in see("file", path="a.py")
+
+
+@pytest.mark.servers
+def test_commit_is_made_on_the_page_and_says_what_is_refused(
+    see: Any, cast: Cast, collection: Collection, repository: Any, write: Write, client: Any  # noqa: F811
+) -> None:  # fmt: skip
+    write("a.py", "x = 4\n")
+    assert "Commit 1 file" in see("git")
+    client.force_login(cast.user("member"))
+    address = reverse("collections:git-commit", args=[cast.tenant.slug, collection.pk])
+    refused = client.post(address, {"message": " ", "repository": ""})
+    assert refused.status_code == 400
+    assert "Give the commit a message" in refused.content.decode()
+    made = client.post(address, {"message": "From the page", "repository": ""})
+    assert made.status_code == 302
+    assert "From the page" in see("git")
+    client.force_login(cast.user("viewer"))
+    assert client.post(address, {"message": "No", "repository": ""}).status_code == 403
 
 
 @pytest.mark.servers
 def test_repository_is_closed_to_who_may_not_see_all_documents(
-    go: Any, cast: Cast, collection: Collection, repository: Path  # noqa: F811
+    go: Any, cast: Cast, collection: Collection, repository: Any  # noqa: F811
 ) -> None:  # fmt: skip
     from apps.collections import services
 

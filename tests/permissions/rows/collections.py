@@ -119,6 +119,8 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:file-rules", "POST", "collection.write", COLLECTION, data=send(max_file_bytes="1", max_total_bytes="10", max_files="10"), ok=302),
     Row("collections:git", "GET", "collection.read", COLLECTION),
     Row("collections:git-diff", "GET", "collection.read", COLLECTION),
+    Row("collections:git-blame", "GET", "collection.read", COLLECTION),
+    Row("collections:git-commit", "POST", "document.write", COLLECTION, data=send(message="x"), ok=200),
     Row(
         "collections:chunks",
         "GET",
@@ -212,6 +214,8 @@ API: tuple[Row, ...] = (
     Row("api:git-status", "GET", "collection.read", COLLECTION, ok=422),
     Row("api:git-log", "GET", "collection.read", COLLECTION, ok=422),
     Row("api:git-diff", "GET", "collection.read", COLLECTION, ok=422),
+    Row("api:git-blame", "GET", "collection.read", COLLECTION, data=send(path="a.txt"), ok=422),
+    Row("api:git-commit", "POST", "document.write", COLLECTION, data=send(message="x"), ok=422, also=READ),
     Row("api:chunks-list", "GET", "collection.read", COLLECTION),
     Row("api:chunks-statistics", "GET", "collection.read", COLLECTION),
     Row("api:chunks-reader", "GET", "collection.read", COLLECTION),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
+from typing import Any
 
 import pathspec
 
@@ -41,6 +42,9 @@ class Reason(StrEnum):
     OVERLAP = "overlapping_entries"
     TOO_DEEP = "nested_too_deep"
     SUBMODULE = "submodule"
+    LFS = "lfs_pointer"
+    UNCOMMITTED = "uncommitted"
+    HISTORY = "history"
     UNREADABLE = "unreadable"
     CHANGED = "changed_while_read"
     ADDRESS = "address_refused"
@@ -241,6 +245,7 @@ class Rules:
         include: patterns as in .gitignore; where given, only files that match one are taken.
         exclude: patterns as in .gitignore, left out.
         with_hidden: take files and folders whose names begin with a dot (never those of version control).
+        ignored: paths that the repository which they lie in leaves out.
     """
 
     def __init__(
@@ -249,10 +254,17 @@ class Rules:
         include: tuple[str, ...] = (),
         exclude: tuple[str, ...] = (),
         with_hidden: bool = False,
+        ignored: frozenset[str] = frozenset(),
     ) -> None:
+        self._ignored = ignored
+        self._given: dict[str, Any] = {"include": include, "exclude": exclude, "with_hidden": with_hidden}  # fmt: skip
         self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
         self._exclude = pathspec.GitIgnoreSpec.from_lines(exclude) if exclude else None
         self._with_hidden = with_hidden
+
+    def without(self, ignored: frozenset[str]) -> Rules:
+        """Return the same rules, and these paths left out."""
+        return Rules(**self._given, ignored=self._ignored | ignored)
 
     def folder_refusal(self, path: str) -> Problem | None:
         """Return why a folder is left out with all that is in it, None when it is not."""
@@ -273,6 +285,10 @@ class Rules:
         """Return why a file is left out, judging its own name only, None when it is not."""
         pure = PurePosixPath(path)
         name = pure.name.lower()
+        if path in self._ignored:
+            return Problem(
+                shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out."
+            )
         if name in _IGNORED_FILES or pure.name.startswith("._"):
             return Problem(shown(path), Reason.IGNORED, "A helper file of the operating system.")
         if name.startswith(".") and not self._with_hidden:

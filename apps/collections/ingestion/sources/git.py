@@ -24,7 +24,10 @@ from apps.collections.ingestion.sources.base import (
     safe_path,
     shown,
 )
+from apps.collections.ingestion.sources.git_worktree import LFS_HEAD, uncommitted
 
+_MAX_POINTER = 1024
+_POINTER = "Only a pointer to it is in the repository (Git LFS keeps large files elsewhere). Import the file itself."
 Send = Callable[[Mapping[str, Any], bytes], None]
 _GITLINK = 0o160000
 _MAX_DEPTH = 200
@@ -97,7 +100,12 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
     )
     store = DiskObjectStore(str(control / "objects"))
     try:
+        if not request["ref"] and _is_unborn(control):
+            send({"commit": "", "time": 0}, b"")
+            return
         commit = _commit(store, control, str(request["ref"]))
+        committed: dict[str, str] = {}
+        pointers: set[str] = set()
         send({"commit": commit.id.decode(), "time": int(commit.commit_time)}, b"")
         budget, tally = Budget(limits), FolderTally(rules)
         for found in _files(store, commit.tree, "", budget, depth=0):
@@ -105,6 +113,7 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
                 _tell(send, found)
                 continue
             path, sha = found
+            committed[path] = sha.decode()
             refusal, by_folder = tally.refusal(path)
             if refusal is not None:
                 if not by_folder:
@@ -116,7 +125,15 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
             except EntryFailure as failure:
                 _tell(send, Problem(shown(path), failure.reason, failure.message))
                 continue
+            if data.startswith(LFS_HEAD) and len(data) < _MAX_POINTER:
+                pointers.add(path)
+                _tell(send, Problem(shown(path), Reason.LFS, _POINTER))
+                continue
             send({"entry": path}, data)
+        if not request["ref"] and control.name == ".git":
+            root = Path(request["path"])
+            for problem in uncommitted(root, committed, FolderTally(rules), pointers.__contains__):
+                _tell(send, problem)
         for problem in tally.folders():
             _tell(send, problem)
     finally:
@@ -125,6 +142,17 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
 
 def _tell(send: Send, problem: Problem) -> None:
     send({"problem": [problem.path, problem.reason, problem.message, problem.count]}, b"")
+
+
+def _is_unborn(control: Path) -> bool:
+    """Tell whether the repository has no commit yet: its head names a branch, and there is no branch at all."""
+    heads = control / "refs" / "heads"
+    packed = control / "packed-refs"
+    return (
+        (control / "HEAD").read_bytes()[:16].startswith(b"ref: refs/heads/")
+        and not any(names for _, _, names in os.walk(heads))
+        and not (packed.is_file() and b"refs/heads/" in packed.read_bytes()[:20_000_000])
+    )
 
 
 def _commit(store: Any, control: Path, ref: str) -> Any:

@@ -74,16 +74,31 @@ def isolated_entries(
             yield Entry(str(header["entry"]), lambda blob=blob: iter([blob]))  # type: ignore[misc]
 
 
-def unpacked_folder(archive: Path, into: Path, action: str, limits: SourceLimits) -> Path:
+def packed_repositories(archive: Path, limits: SourceLimits) -> list[str]:
+    """Return the ``.git`` folders in an archive, each with its slash, those nearest to the top first.
+
+    Raises:
+        SourceFailure: the archive is damaged, or has too many entries.
+    """
+    found = _bases(archive, Budget(limits), "git")
+    return [base for base in found if base == ".git/" or base.endswith("/.git/")]
+
+
+def unpacked_folder(
+    archive: Path, into: Path, action: str, limits: SourceLimits, base: str | None = None
+) -> Path:
     """Unpack what is needed of a packed repository or Chroma folder, and return where it lies.
 
     Only files of the forms that such folders have are written, under their checked names; no links, no configuration.
+
+    Args:
+        base: where it lies in the archive; None looks for it.
 
     Raises:
         SourceFailure: there is nothing of the kind in the archive, or it is damaged or too large.
     """
     budget = Budget(limits)
-    base = _base(archive, budget, action)
+    base = _base(archive, budget, action) if base is None else base
     with closing(members_of(archive, budget)) as members:
         for found in members.members():
             if isinstance(found, Problem):
@@ -123,6 +138,15 @@ def _write(file: Path, blocks: Iterator[bytes]) -> None:
 
 def _base(archive: Path, budget: Budget, action: str) -> str:
     """Return the folder of the archive that holds the repository or the database, with its slash, "" for the top."""
+    fitting = _bases(archive, budget, action)
+    if not fitting:
+        what = "git repository (its .git folder, or a bare one)" if action == "git" else DATABASE
+        raise SourceFailure("source_missing", f"The archive holds no {what}.")
+    budget.entries = 0
+    return fitting[0]
+
+
+def _bases(archive: Path, budget: Budget, action: str) -> list[str]:
     heads: list[str] = []
     objects: set[str] = set()
     marker = "HEAD" if action == "git" else DATABASE
@@ -137,9 +161,6 @@ def _base(archive: Path, budget: Budget, action: str) -> str:
                 heads.append(f"{folder}/" if folder else "")
             if "objects/" in name:
                 objects.add(name[: name.index("objects/")])
-    fitting = [base for base in heads if action != "git" or base in objects]
-    if not fitting:
-        what = "git repository (its .git folder, or a bare one)" if action == "git" else DATABASE
-        raise SourceFailure("source_missing", f"The archive holds no {what}.")
-    budget.entries = 0
-    return min(fitting, key=len)
+    return sorted(
+        (base for base in heads if action != "git" or base in objects), key=lambda base: (len(base), base)
+    )  # fmt: skip

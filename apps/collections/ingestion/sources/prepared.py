@@ -16,13 +16,20 @@ from typing import Any
 import numpy as np
 
 from apps.collections.ingestion.linking import REVERSE, Link
-from apps.collections.ingestion.types import ChunkDraft, ExtractedDocument, PageText, ReadFailure
+from apps.collections.ingestion.types import (
+    ChunkDraft,
+    ChunkKind,
+    ExtractedDocument,
+    PageText,
+    ReadFailure,
+)
 
 PREPARED = "application/vnd.groundwork.chunks+json"
 _FORMAT = "groundwork-chunks/1"
 _SEPARATOR = "\n\n"
 _PAGE_CHARS = 20_000
 _BACK = "linked_from"
+_KINDS: dict[str, ChunkKind] = {"function": "function", "method": "function", "class": "class", "file": "file", "module": "file", "table": "table"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +174,27 @@ def prepared_drafts(prepared: Prepared, extracted: ExtractedDocument) -> list[Ch
                 page_start=extracted.page_at(start).number,
                 page_end=extracted.page_at(max(start, end - 1)).number,
                 headings=chunk.headings,
-                metadata={"imported": dict(chunk.metadata)},
+                kind=_kind(chunk.metadata),
+                metadata={"imported": dict(chunk.metadata)} | _source_index(chunk.metadata),
             )
         )
     return drafts
+
+
+def _kind(metadata: Mapping[str, Any]) -> ChunkKind:
+    """Return the kind that a chunk said it is of, by its ``chunk_type``; text where it says nothing that is known here."""
+    said = str(metadata.get("chunk_type", "")).strip().lower()
+    return _KINDS.get(said, "doc")
+
+
+def _source_index(metadata: Mapping[str, Any]) -> dict[str, int]:
+    """Return the ``chunk_index`` of the source, where it is a whole number a column could hold."""
+    said = metadata.get("chunk_index")
+    if isinstance(said, float) and said.is_integer():
+        said = int(said)
+    if isinstance(said, bool) or not isinstance(said, int) or not 0 <= said < 2**31:
+        return {}
+    return {"source_index": said}
 
 
 def prepared_links(prepared: Prepared) -> list[Link]:

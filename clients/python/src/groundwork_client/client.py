@@ -366,17 +366,28 @@ class Groundwork(Transport):
         """Take a change back as a whole; refused (409) when one of its files was changed since."""
         return cast("models.FilesChanged", self._call("POST", f"/api/v1/collections/{id}/files/undo", body=body or {}, idempotency_key=idempotency_key))
 
-    def git_diff(self, id: int, *, new: str | None = None, old: str | None = None, path: str | None = None) -> models.GitDiff:
-        """Show what changed from one commit to another, or to the files as they are now."""
-        return cast("models.GitDiff", self._call("GET", f"/api/v1/collections/{id}/git/diff", query={"new": new, "old": old, "path": path}))
+    def git_blame(self, id: int, *, path: str, ref: str | None = None, repository: str | None = None) -> models.GitBlame:
+        """Tell for each line of a file which commit brought it, by whom and when. repository: Its folder, where the
+        collection has several."""
+        return cast("models.GitBlame", self._call("GET", f"/api/v1/collections/{id}/git/blame", query={"path": path, "ref": ref, "repository": repository}))
 
-    def git_log(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, skip: int | None = None) -> models.GitLog:
-        """List commits, newest first."""
-        return cast("models.GitLog", self._call("GET", f"/api/v1/collections/{id}/git/log", query={"limit": limit, "path": path, "ref": ref, "skip": skip}))
+    def git_commit(self, id: int, body: models.GitCommitInputRequest, *, idempotency_key: str | None = None) -> models.GitCommit:
+        """Commit files as they are now on top of the last commit; you are the author."""
+        return cast("models.GitCommit", self._call("POST", f"/api/v1/collections/{id}/git/commit", body=body, idempotency_key=idempotency_key))
 
-    def git_status(self, id: int) -> models.GitStatus:
-        """Compare the last commit, the index and the files as they are now."""
-        return cast("models.GitStatus", self._call("GET", f"/api/v1/collections/{id}/git/status"))
+    def git_diff(self, id: int, *, new: str | None = None, old: str | None = None, path: str | None = None, repository: str | None = None) -> models.GitDiff:
+        """Show what changed from one commit to another, or to the files as they are now. repository: Its folder,
+        where the collection has several."""
+        return cast("models.GitDiff", self._call("GET", f"/api/v1/collections/{id}/git/diff", query={"new": new, "old": old, "path": path, "repository": repository}))
+
+    def git_log(self, id: int, *, limit: int | None = None, path: str | None = None, ref: str | None = None, repository: str | None = None, skip: int | None = None) -> models.GitLog:
+        """List commits, newest first. repository: Its folder, where the collection has several."""
+        return cast("models.GitLog", self._call("GET", f"/api/v1/collections/{id}/git/log", query={"limit": limit, "path": path, "ref": ref, "repository": repository, "skip": skip}))
+
+    def git_status(self, id: int, *, repository: str | None = None) -> models.GitStatus:
+        """Compare the last commit and the files as they are now. repository: Its folder, where the collection has
+        several."""
+        return cast("models.GitStatus", self._call("GET", f"/api/v1/collections/{id}/git/status", query={"repository": repository}))
 
     def imports_list(self, id: int, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedImportList:
         """List a collection's imports, newest first. cursor: The pagination cursor value. page_size: Number of

@@ -2149,6 +2149,34 @@ GenerationStateEnum: TypeAlias = "Literal['queued', 'running', 'paused', 'stoppe
 
 
 @final
+class GitBlame(TypedDict):
+    path: str
+    ref: str
+    """The commit that the lines are of."""
+    text: list[str]
+    runs: list[dict[str, Any]]
+    """line, lines, id, author, at, subject, and was: the file's path then, if it had another."""
+
+
+@final
+class GitCommit(TypedDict):
+    commit: str
+    branch: str
+    paths: list[str]
+
+
+@final
+class GitCommitInputRequest(TypedDict):
+    message: str
+    paths: NotRequired[list[str]]
+    """Only these files and folders; all that changed when left out."""
+    branch: NotRequired[str]
+    """A new branch for it."""
+    repository: NotRequired[str]
+    """Its folder, where the collection has several."""
+
+
+@final
 class GitDiff(TypedDict):
     files: list[dict[str, Any]]
 
@@ -2164,10 +2192,18 @@ class GitLog(TypedDict):
 
 @final
 class GitStatus(TypedDict):
+    repository: str
+    """Its folder in the collection."""
     branch: str
-    staged: list[dict[str, Any]]
+    """Empty when the head is a commit, not a branch."""
+    commit: str | None
+    """Null before the first one."""
     changed: list[dict[str, Any]]
     untracked: list[str]
+    ignored: int
+    """New files that .gitignore leaves out."""
+    left_out: int
+    """Files of the commit that were not imported."""
 
 GradeInputDoEnum: TypeAlias = "Literal['grade', 'skip', 'gold']"
 
@@ -3651,6 +3687,9 @@ class SearchHit(TypedDict):
     media_type: str
     index: int
     kind: str
+    """doc, table, function, class or file."""
+    source_index: int | None
+    """The chunk_index that an imported chunk had in its source."""
     text: str
     page_start: int | None
     page_end: int | None
@@ -3676,8 +3715,9 @@ class SearchRequest(TypedDict):
     k: NotRequired[int]
     filters: NotRequired[dict[str, Any]]
     """`{"media_type": "application/pdf"}` or `{"document_id": {"in": [1, 2]}}`. Fields: document_id, name, path,
-    media_type, document_type, source, tags, dated, added, kind, headings, page, qualified_name, attributes.<name>.
-    Operators: eq, ne, in, nin, all, lt, lte, gt, gte, prefix, contains, exists. An unknown one is an error."""
+    media_type, document_type, source, tags, dated, added, kind, headings, page, source_index, qualified_name,
+    attributes.<name>. Operators: eq, ne, in, nin, all, lt, lte, gt, gte, prefix, contains, exists. An unknown one
+    is an error."""
     legs: NotRequired[list[LegsEnum]]
     """Ways to search; without it, all."""
     as_of: NotRequired[str | None]
