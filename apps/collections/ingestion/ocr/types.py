@@ -26,7 +26,7 @@ class Scan:
     Attributes:
         state: ``wanted`` waits for recognition; ``read`` has been through it; ``failed`` could not be, see ``problem``.
         words: recognised words in reading order.
-        engine: what read it (``rapidocr``, ``tesseract deu``).
+        engine: what read it (``PP-OCRv6``, ``tesseract deu``).
         confidence: mean over the words, 0 to 1.
         layer_chars: characters at the start of the page's text that are the PDF's own, not recognised.
         problem: a sentence for the owner, "" if there is none.
