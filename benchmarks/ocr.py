@@ -1,6 +1,6 @@
 """Text recognition measured: pages of PDFs with a text layer are drawn as images, spoiled, read, and compared with that layer.
 
-    python benchmarks/ocr.py FILE.pdf ... [--pages 4] [--dpi 150,300] [--ways clean,noisy,...]
+    python benchmarks/ocr.py FILE.pdf ... [--pages 4] [--dpi 150,300] [--ways clean,noisy,...] [--each N]
 
 Token recall counts words of the layer that were read (case ignored); identifiers are those that the product itself finds.
 """
@@ -8,6 +8,7 @@ Token recall counts words of the layer that were read (case ignored); identifier
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 import sys
@@ -63,18 +64,24 @@ def main() -> int:
     parser.add_argument("--pages", type=int, default=4, help="pages of each file")
     parser.add_argument("--dpi", default="150,300")
     parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument(
+        "--each", type=int, default=0, help="so many of dpi and way for a page, in turn; 0: all"
+    )
     parser.add_argument("--show", action="store_true", help="print the words that were missed")
     args = parser.parse_args()
     engine = RapidEngine()
+    combinations = [(int(dpi), way) for way in args.ways.split(",") for dpi in args.dpi.split(",")]
+    turn = itertools.cycle(combinations)
     sums: Counter[tuple[int, str, str]] = Counter()
     for file in args.files:
         document = pypdfium2.PdfDocument(file)
         for number in _pages(document, args.pages):
             page = document[number]
             truth = _visible_text(page)
-            for dpi in map(int, args.dpi.split(",")):
+            taken = [next(turn) for _ in range(args.each)] if args.each else combinations
+            for dpi, group in itertools.groupby(sorted(taken), key=lambda one: one[0]):
                 drawn = page.render(scale=dpi / 72).to_pil().convert("RGB")
-                for way in args.ways.split(","):
+                for _, way in group:
                     began = time.process_time()
                     text = _read(WAYS[way](drawn), engine)
                     found = _compare(truth, text, show=args.show)

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import structlog
 from django.conf import settings
 
 from apps.collections import files
 from apps.collections.ingestion.junk import mark_junk
-from apps.collections.ingestion.ocr.types import Scan, scan_to_json
+from apps.collections.ingestion.ocr.known import known_bytes, known_name
+from apps.collections.ingestion.ocr.types import Scan, scan_from_json, scan_to_json
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import (
     ChunkDraft,
@@ -35,11 +37,14 @@ from jobs.context import JobCancelled
 from jobs.services import job_enqueue
 from tenancy.actors import system_actor
 
+log = structlog.get_logger(__name__)
+
 SCAN_JOB = "collections.document_scan"
 INGEST_JOB = "collections.document_ingest"
 PAGE_SECONDS = 120
 """Wall-clock and processor limit of one page; a dense page takes 5 to 15 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
+_VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
 _ACTIVE = (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
 
@@ -114,6 +119,7 @@ def _read(ctx: IngestContext, document: Document, numbers: Sequence[int]) -> Non
         "media_type": document.media_type,
         "pages": list(numbers),
         "languages": state.languages,
+        "known": _known(document),
     }
     limits = ReaderLimits(
         wall_seconds=float(PAGE_SECONDS),
@@ -128,6 +134,16 @@ def _read(ctx: IngestContext, document: Document, numbers: Sequence[int]) -> Non
         ctx.give_way()
         if used >= state.budget:
             return
+
+
+def _known(document: Document) -> list[str]:
+    """Return the folders in which results of this document and of its other versions are kept."""
+    same = Document.objects.filter(
+        tenant_id=document.tenant_id, collection_id=document.collection_id, path=document.path
+    )
+    found = same.order_by("-version").values_list("sha256", flat=True)[:_VERSIONS]
+    folders = dict.fromkeys((document.sha256, *found))
+    return [str(files.page_cache(document.tenant_id, one).resolve()) for one in folders]
 
 
 def _keep(
@@ -149,10 +165,22 @@ def _keep(
         page.layout = {**page.layout, "scan": wire}
         page.save(update_fields=["text", "layout"])
         recognition_count(row.tenant_id, seconds)
+        _remember(row, page.text, wire)
         scanned = Page.objects.filter(document=row, layout__scan__isnull=False)
         row.progress_total = scanned.count()
         row.progress_current = row.progress_total - scanned.filter(**_WAITING).count()
         row.save(update_fields=["progress_current", "progress_total", "updated_at"])
+
+
+def _remember(row: Document, text: str, wire: dict[str, Any]) -> None:
+    """Keep a result for the next reading; a full disk costs that reading time, not this one its page."""
+    if wire["state"] != "read" or not wire["digest"]:
+        return
+    target = files.page_cache(row.tenant_id, row.sha256) / known_name(wire["digest"])
+    try:
+        files.cache_write(target, known_bytes(text, scan_from_json(wire)))
+    except OSError as error:
+        log.warning("scan_not_kept", document=row.pk, error=type(error).__name__)
 
 
 def _finish(ctx: IngestContext, document: Document, began: float, problem: str) -> Document:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.collections import page_views, recognition, scans
+from apps.collections import page_views, recognition, scans, services
+from apps.collections.files import page_cache
 from apps.collections.models import Chunk, Collection, Document, Page, Recognition
 from basics.errors import Invalid
 from jobs import registry
@@ -141,3 +142,31 @@ def test_picture_without_letters_says_so(cast: Cast, collection: Collection) -> 
     document = read_all(upload(cast, collection, "blank.png", blank))
     assert (document.status, document.error_code) == ("failed", "no_text")
     assert "found no text" in document.error_message
+
+
+def test_page_that_was_read_is_not_recognised_again(
+    cast: Cast, collection: Collection, tmp_path: Path
+) -> None:
+    document = read_all(ingest(cast, collection, "mixed.pdf", mixed(tmp_path)))
+    before = Page.objects.get(document=document, number=2)
+    used = Recognition.objects.get(tenant=cast.tenant).used_seconds
+    # What is kept is told apart from what would be read: a recogniser never says this.
+    [kept] = page_cache(cast.tenant.pk, document.sha256).glob("scan.*.json")
+    kept.write_text(kept.read_text().replace("harbour office", "harbour keeper"))
+    actor = cast.actor("owner")
+    again = services.document_reindex(tenant=cast.tenant, actor=actor, document=document)
+    after = Page.objects.get(document=read_all(again), number=2)
+    assert "harbour keeper" in after.text
+    assert after.layout["scan"]["digest"] == before.layout["scan"]["digest"]
+    assert Recognition.objects.get(tenant=cast.tenant).used_seconds - used < used
+
+    # Another page before it: a new version of the file, the same picture.
+    more = scan_pdf(tmp_path / "more.pdf", [TYPED, TYPED, page_picture()]).read_bytes()
+    moved = read_all(ingest(cast, collection, "mixed.pdf", more))
+    assert "harbour keeper" in Page.objects.get(document=moved, number=3).text
+    # A damaged file counts as none.
+    for folder in (document.sha256, moved.sha256):
+        for path in page_cache(cast.tenant.pk, folder).glob("scan.*.json"):
+            path.write_text("{")
+    again = services.document_reindex(tenant=cast.tenant, actor=actor, document=moved)
+    assert LINES[0] in Page.objects.get(document=read_all(again), number=3).text
