@@ -143,6 +143,7 @@ def _pdf_page(path: Path, number: int) -> _Shown:
     from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
     from apps.collections.ingestion.readers.pdf_scans import is_garbled
     from apps.collections.ingestion.readers.pdf_text import clean_page
+    from apps.collections.ingestion.readers.pdf_xfa import is_xfa, xfa_values
 
     document, page = open_page(path, number)
     width, height = page.get_size()
@@ -152,6 +153,8 @@ def _pdf_page(path: Path, number: int) -> _Shown:
     raw = raw_page_text(textpage)
     layer = clean_page(raw, letter_places(textpage, raw)).text
     written = written_text(page_written(document, page))
+    if number == 1 and is_xfa(document):
+        written += "".join(f"\n{one}" for one in xfa_values(document))
     if not any(ch.isalnum() for ch in layer) or is_garbled(layer):
         document.close()
         return _Shown(picture, written.strip(), None)
