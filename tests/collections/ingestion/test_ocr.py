@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageFilter, ImageOps
 
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.extraction import document_extract
@@ -147,6 +147,44 @@ def test_hostile_pictures_end_with_a_reason_or_with_text(
     assert reason
 
 
+def odd_pictures() -> Iterator[tuple[str, bytes]]:
+    """Yield pictures of one line in every way that files keep pixels."""
+    plain = page_picture((LINES[1],), size=(820, 120))
+    grey = plain.convert("L")
+    yield "cmyk", picture_bytes(plain.convert("CMYK"), "JPEG", quality=90)
+    yield "16-bit", picture_bytes(grey.convert("I").point(lambda v: v * 257).convert("I;16"))
+    yield "1-bit", picture_bytes(grey.convert("1", dither=Image.Dither.NONE), "TIFF")
+    yield (
+        "fax",
+        picture_bytes(grey.convert("1", dither=Image.Dither.NONE), "TIFF", compression="group4"),
+    )
+    alpha = Image.new("RGBA", plain.size, (0, 0, 0, 0))
+    alpha.paste((0, 0, 0, 255), mask=ImageOps.invert(grey))
+    yield "alpha", picture_bytes(alpha)
+    yield "palette-alpha", picture_bytes(alpha.quantize(8))
+    yield "white-on-black", picture_bytes(ImageOps.invert(grey))
+    frames = [plain, Image.new("RGB", plain.size, "white")]
+    yield "animated", picture_bytes(plain, "GIF", save_all=True, append_images=frames[1:])
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    yield "exif", picture_bytes(plain.rotate(90, expand=True), "JPEG", exif=exif)
+    yield "thin", picture_bytes(page_picture((LINES[1],), size=(6000, 120)))
+
+
+ODD = dict(odd_pictures())
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_line_is_read_however_its_pixels_are_kept(
+    engine: RapidEngine, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(ODD[name])
+    media_type = detect.detect(path, name, max_bytes=10**8).media_type
+    text, scan = page_recognise(path, media_type, 1, engine)
+    assert (scan.state, text.strip()) == ("read", LINES[1])
+
+
 def test_page_that_breaks_the_child_ends_it_within_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "bomb.png"
     path.write_bytes(HOSTILE["bomb"])
@@ -203,3 +241,12 @@ def test_letters_with_marks_of_european_languages_are_read(
 ) -> None:
     picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf")
     assert read(engine, tmp_path, picture) == list(GERMAN)
+
+
+def test_long_receipt_keeps_its_small_letters(engine: RapidEngine, tmp_path: Path) -> None:
+    lines = tuple(f"Item {n:03} pump 84.13.{n:02} EUR {n}.50" for n in range(40))
+    picture = page_picture(lines, size=(500, 5600), letters=20)
+    receipt = Image.new("RGB", (900, 6000), "white")
+    receipt.paste(picture, (200, 200))
+    found = read(engine, tmp_path, receipt)
+    assert found == list(lines)

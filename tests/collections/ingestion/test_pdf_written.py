@@ -222,3 +222,30 @@ def test_brackets_and_full_stops_of_right_to_left_lines() -> None:
 def test_shapes_of_letters_become_letters() -> None:
     raw = "\ufefb \ufedf\ufee0\ufeea and o\ufb03ce"
     assert clean_page(raw).text == "لا لله and office"
+
+
+def test_titles_with_air_between_their_letters_are_words(tmp_path: Path) -> None:
+    path = tmp_path / "spaced.pdf"
+    canvas = Canvas(str(path), pagesize=letter)
+
+    def line(y: float, text: str, air: float = 0.0) -> None:
+        drawn = canvas.beginText(72, y)
+        drawn.setFont("Courier", 12)
+        drawn.setCharSpace(air)
+        drawn.textOut(text)
+        canvas.drawText(drawn)
+
+    line(740, "S U M M A R Y   O F   W O R K")
+    line(700, "A B C D are the options of item E F G H here.")
+    line(660, "A B C D")
+    line(620, "x z w v")
+    canvas.showPage()
+    canvas.save()
+    [page] = PdfReader().read(path, ReaderLimits()).pages
+    assert page.text.strip().split("\n") == [
+        "SUMMARY OF WORK", "A B C D are the options of item E F G H here.", "A B C D", "x z w v",
+    ]  # fmt: skip
+    start = page.text.index("WORK")
+    [[left, _, width, _]] = find_boxes(path, 1, start, start + 4)
+    assert left == pytest.approx((72 + 22 * 7.2) / 612, abs=0.01)
+    assert width == pytest.approx(7 * 7.2 / 612, abs=0.01)

@@ -8,9 +8,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-LONGEST = 1600
-"""Pixels at which lines are looked for; they are read from the picture at its own size. More costs time and no line."""
-_LEAST = 736  # pixels of the short side: what is smaller is enlarged
+_PIXELS = 2_000_000
+"""Of the picture in which lines are looked for: Letter at 145 dpi. They are read from the picture at its own size."""
+_LEAST = 736  # pixels of the short side: what is smaller is enlarged as far as the area allows
 _SLIMMEST = 4  # times as long as wide
 _MARKED = 0.3  # probability at which a pixel counts as text
 _SURE = 0.5  # mean probability of a box
@@ -39,9 +39,8 @@ class LineFinder:
         """
         picture = _padded(picture)
         height, width = picture.shape[:2]
-        scale = min(1.0, LONGEST / max(height, width))
-        if min(height, width) * scale < _LEAST:
-            scale = _LEAST / min(height, width)
+        enlarged = max(1.0, _LEAST / min(height, width))
+        scale = min(enlarged, math.sqrt(_PIXELS / (height * width)))
         high, wide = (max(_STEP, round(side * scale / _STEP) * _STEP) for side in (height, width))
         how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
         taken = cv2.resize(picture, (wide, high), interpolation=how)
@@ -70,7 +69,7 @@ def line_crop(picture: Any, box: Any) -> Any:
 
 
 def _padded(picture: Any) -> Any:
-    # The short side is enlarged to 736 pixels: a strip of 2000 by 1 would become gigabytes.
+    # The model sees nothing in a strip of a few pixels.
     height, width = picture.shape[:2]
     least = max(height, width) // _SLIMMEST
     below, beside = max(0, least - height), max(0, least - width)

@@ -14,10 +14,10 @@ from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.lines import Engine, Line, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.pictures import (
-    LONGEST_SIDE,
     picture_array,
     picture_frame,
     picture_open,
+    read_scale,
 )
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
@@ -147,7 +147,8 @@ def _pdf_page(path: Path, number: int) -> _Shown:
 
     document, page = open_page(path, number)
     width, height = page.get_size()
-    scale = min(_DPI / 72, LONGEST_SIDE / max(width, height, 1.0))
+    scale = _DPI / 72
+    scale *= read_scale(width * scale, height * scale)
     picture = picture_array(page.render(scale=scale, may_draw_forms=False).to_pil())
     textpage = page.get_textpage()
     raw = raw_page_text(textpage)
