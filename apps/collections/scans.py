@@ -35,6 +35,7 @@ from apps.collections.recognition import recognition_count, recognition_state
 from basics.errors import DomainError
 from jobs.context import JobCancelled
 from jobs.services import job_enqueue
+from jobs.turns import BYTES_A_SECOND
 from tenancy.actors import system_actor
 
 log = structlog.get_logger(__name__)
@@ -43,6 +44,8 @@ SCAN_JOB = "collections.document_scan"
 INGEST_JOB = "collections.document_ingest"
 PAGE_SECONDS = 120
 """Wall-clock and processor limit of one page; a dense page takes 5 to 15 seconds."""
+PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
+"""What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
 _VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
@@ -61,7 +64,8 @@ def scans_hand_over(ctx: IngestContext, document: Document, began: float) -> Doc
     if problem:
         return _finish(ctx, document, began, problem)
     with stage_writing(ctx, document) as (row, _):
-        _pass_on(row, SCAN_JOB)
+        pages = Page.objects.filter(document=row, **_WAITING).count()
+        _pass_on(row, SCAN_JOB, weight=pages * PAGE_WEIGHT)
         ctx.complete()
     return row
 
@@ -205,12 +209,12 @@ def _finish(ctx: IngestContext, document: Document, began: float, problem: str) 
         type_infer(row, marked)
         stage_advance(row, Stage.CHUNK, began)
         if row.job is not None and row.job.kind == SCAN_JOB:
-            _pass_on(row, INGEST_JOB)
+            _pass_on(row, INGEST_JOB, weight=row.size)
             ctx.complete()
     return row
 
 
-def _pass_on(row: Document, kind: str) -> None:
+def _pass_on(row: Document, kind: str, *, weight: int) -> None:
     """Give a document to another job, in the transaction that ends the one under way."""
     row.job = job_enqueue(
         tenant=row.tenant,
@@ -219,7 +223,7 @@ def _pass_on(row: Document, kind: str) -> None:
         payload={"document": row.pk},
         dedupe_key=f"document:{row.pk}",
         topic=f"collection:{row.collection_id}",
-        weight=row.size,
+        weight=weight,
     )
     row.save(update_fields=["job", "updated_at"])
 
