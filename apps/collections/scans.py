@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 SCAN_JOB = "collections.document_scan"
 INGEST_JOB = "collections.document_ingest"
 PAGE_SECONDS = 120
-"""Wall-clock and processor limit of one page; a dense page takes 5 to 15 seconds."""
+"""Wall-clock and processor limit of one page; a dense page takes 5 to 10 seconds."""
 PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
 """What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
