@@ -4,7 +4,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 COPY requirements/base.txt /tmp/base.txt
 # Fully resolved and pinned by hash, therefore without dependencies.
-RUN /opt/venv/bin/pip install --no-deps --ignore-requires-python --require-hashes -r /tmp/base.txt
+RUN /opt/venv/bin/pip install --no-deps --require-hashes -r /tmp/base.txt
 
 FROM python:3.12-slim-bookworm
 RUN useradd --system --user-group --uid 10001 --create-home --home-dir /home/groundwork --shell /usr/sbin/nologin groundwork \

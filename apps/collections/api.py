@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.parsers import MultiPartParser
@@ -19,6 +21,8 @@ from apps.collections.api_shapes import (
     UploadOutput,
 )
 from apps.collections.api_values import choice, text, valid
+from apps.collections.import_api import ImportDetailOutput
+from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import DocumentSource, DocumentStatus
 from apps.collections.uploads import posted_file
 from web.drf.pages import Pagination
@@ -114,14 +118,24 @@ class DocumentsView(TenantAPIView):
         operation_id="documents_upload",
         tags=["documents"],
         request={"multipart/form-data": UploadInput},
-        responses={201: UploadOutput, 200: UploadOutput},
+        responses={201: UploadOutput, 200: UploadOutput, 202: ImportDetailOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Upload a file and start its ingestion; the same bytes again return the existing document (200)."""
+        """Upload a file and start its ingestion; the same bytes again return the existing document (200).
+
+        An archive (ZIP, TAR) is imported file by file; the answer (202) is that import.
+        """
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        uploaded = services.document_upload(
-            tenant=self.tenant, actor=self.actor, collection=collection, **posted_file(request)
-        )
+        who: dict[str, Any] = {
+            "tenant": self.tenant, "actor": self.actor, "collection": collection
+        }  # fmt: skip
+        posted = posted_file(request)
+        if is_archive(posted["name"]):
+            row = services.import_start(
+                **who, source=DocumentSource.ARCHIVE, options=services.ImportOptions(), **posted
+            )
+            return Response(ImportDetailOutput(row).data, status=status.HTTP_202_ACCEPTED)
+        uploaded = services.document_upload(**who, **posted)
         uploaded.document.created = uploaded.created  # type: ignore[attr-defined]
         code = status.HTTP_201_CREATED if uploaded.created else status.HTTP_200_OK
         return Response(UploadOutput(uploaded.document).data, status=code)

@@ -6,6 +6,7 @@ The key is ``t<tenant>/<collection>/<first two of sha256>/<sha256>``: the same b
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -172,5 +173,18 @@ def files_remove(*, tenant_id: int, collection_id: int, sha256s: Iterable[str]) 
 
 
 def page_cache(tenant_id: int, sha256: str) -> Path:
-    """Return the folder of the page images made of a file."""
+    """Return the folder of what was made of a file's pages: images, places of passages, results of text recognition."""
     return Path(settings.DATA_DIR) / "cache" / "pages" / f"t{tenant_id}" / sha256[:2] / sha256
+
+
+def cache_write(target: Path, data: bytes) -> None:
+    """Write a file in one step: two that do so at once leave a whole one, whoever was first."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as stream:
+        try:
+            stream.write(data)
+            stream.flush()
+        except OSError:
+            os.unlink(stream.name)
+            raise
+    os.replace(stream.name, target)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import astuple
 from pathlib import Path
 
-from apps.collections.files import file_path, page_cache
+from apps.collections.files import cache_write, file_path, page_cache
 from apps.collections.ingestion.detect import IMAGES, PDF
 from apps.collections.ingestion.ocr.types import ScanWord, scan_from_json
 from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
@@ -36,7 +34,7 @@ def page_image(document: Document, number: int) -> Path:
         image = render_page_image(
             file_path(document.file), number, SCALE, media_type=document.media_type
         )
-        _keep(target, image.data)
+        cache_write(target, image.data)
     return target
 
 
@@ -65,7 +63,7 @@ def _text_boxes(document: Document, page: Page, start: int, end: int) -> list[Re
         boxes = page_text_boxes(file_path(document.file), page.number, start, end)
     except ReadFailure:
         return []  # the page is shown without marks; its text beside it has them
-    _keep(target, json.dumps([astuple(box) for box in boxes]).encode())
+    cache_write(target, json.dumps([astuple(box) for box in boxes]).encode())
     return boxes
 
 
@@ -91,16 +89,3 @@ def _word_marks(words: list[ScanWord]) -> list[Rect]:
 
 def _cached(document: Document, name: str) -> Path:
     return page_cache(document.tenant_id, document.sha256) / name
-
-
-def _keep(target: Path, data: bytes) -> None:
-    """Write a file in one step: two viewers at once see a whole one, whoever was first."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as stream:
-        try:
-            stream.write(data)
-            stream.flush()
-        except OSError:
-            os.unlink(stream.name)
-            raise
-    os.replace(stream.name, target)

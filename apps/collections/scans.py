@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import structlog
 from django.conf import settings
 
 from apps.collections import files
 from apps.collections.ingestion.junk import mark_junk
-from apps.collections.ingestion.ocr.types import Scan, scan_to_json
+from apps.collections.ingestion.ocr.known import known_bytes, known_name
+from apps.collections.ingestion.ocr.types import Scan, scan_from_json, scan_to_json
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import (
     ChunkDraft,
@@ -33,13 +35,19 @@ from apps.collections.recognition import recognition_count, recognition_state
 from basics.errors import DomainError
 from jobs.context import JobCancelled
 from jobs.services import job_enqueue
+from jobs.turns import BYTES_A_SECOND
 from tenancy.actors import system_actor
+
+log = structlog.get_logger(__name__)
 
 SCAN_JOB = "collections.document_scan"
 INGEST_JOB = "collections.document_ingest"
 PAGE_SECONDS = 120
-"""Wall-clock and processor limit of one page; a dense page takes 5 to 15 seconds."""
+"""Wall-clock and processor limit of one page; a dense page takes 5 to 10 seconds."""
+PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
+"""What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
+_VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
 _ACTIVE = (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
 
@@ -56,7 +64,8 @@ def scans_hand_over(ctx: IngestContext, document: Document, began: float) -> Doc
     if problem:
         return _finish(ctx, document, began, problem)
     with stage_writing(ctx, document) as (row, _):
-        _pass_on(row, SCAN_JOB)
+        pages = Page.objects.filter(document=row, **_WAITING).count()
+        _pass_on(row, SCAN_JOB, weight=pages * PAGE_WEIGHT)
         ctx.complete()
     return row
 
@@ -114,6 +123,7 @@ def _read(ctx: IngestContext, document: Document, numbers: Sequence[int]) -> Non
         "media_type": document.media_type,
         "pages": list(numbers),
         "languages": state.languages,
+        "known": _known(document),
     }
     limits = ReaderLimits(
         wall_seconds=float(PAGE_SECONDS),
@@ -128,6 +138,16 @@ def _read(ctx: IngestContext, document: Document, numbers: Sequence[int]) -> Non
         ctx.give_way()
         if used >= state.budget:
             return
+
+
+def _known(document: Document) -> list[str]:
+    """Return the folders in which results of this document and of its other versions are kept."""
+    same = Document.objects.filter(
+        tenant_id=document.tenant_id, collection_id=document.collection_id, path=document.path
+    )
+    found = same.order_by("-version").values_list("sha256", flat=True)[:_VERSIONS]
+    folders = dict.fromkeys((document.sha256, *found))
+    return [str(files.page_cache(document.tenant_id, one).resolve()) for one in folders]
 
 
 def _keep(
@@ -149,10 +169,22 @@ def _keep(
         page.layout = {**page.layout, "scan": wire}
         page.save(update_fields=["text", "layout"])
         recognition_count(row.tenant_id, seconds)
+        _remember(row, page.text, wire)
         scanned = Page.objects.filter(document=row, layout__scan__isnull=False)
         row.progress_total = scanned.count()
         row.progress_current = row.progress_total - scanned.filter(**_WAITING).count()
         row.save(update_fields=["progress_current", "progress_total", "updated_at"])
+
+
+def _remember(row: Document, text: str, wire: dict[str, Any]) -> None:
+    """Keep a result for the next reading; a full disk costs that reading time, not this one its page."""
+    if wire["state"] != "read" or not wire["digest"]:
+        return
+    target = files.page_cache(row.tenant_id, row.sha256) / known_name(wire["digest"])
+    try:
+        files.cache_write(target, known_bytes(text, scan_from_json(wire)))
+    except OSError as error:
+        log.warning("scan_not_kept", document=row.pk, error=type(error).__name__)
 
 
 def _finish(ctx: IngestContext, document: Document, began: float, problem: str) -> Document:
@@ -177,12 +209,12 @@ def _finish(ctx: IngestContext, document: Document, began: float, problem: str) 
         type_infer(row, marked)
         stage_advance(row, Stage.CHUNK, began)
         if row.job is not None and row.job.kind == SCAN_JOB:
-            _pass_on(row, INGEST_JOB)
+            _pass_on(row, INGEST_JOB, weight=row.size)
             ctx.complete()
     return row
 
 
-def _pass_on(row: Document, kind: str) -> None:
+def _pass_on(row: Document, kind: str, *, weight: int) -> None:
     """Give a document to another job, in the transaction that ends the one under way."""
     row.job = job_enqueue(
         tenant=row.tenant,
@@ -191,7 +223,7 @@ def _pass_on(row: Document, kind: str) -> None:
         payload={"document": row.pk},
         dedupe_key=f"document:{row.pk}",
         topic=f"collection:{row.collection_id}",
-        weight=row.size,
+        weight=weight,
     )
     row.save(update_fields=["job", "updated_at"])
 

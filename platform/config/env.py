@@ -206,7 +206,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
         Variable("GROUNDWORK_INGEST_SECONDS", "Wall-clock limit for reading one document.", "600", _positive),
         Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
-        Variable("GROUNDWORK_OCR_CPU_SECONDS", "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 15. 0: no text recognition on this server.", "36000", _count),
+        Variable("GROUNDWORK_OCR_CPU_SECONDS", "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.", "36000", _count),
         Variable("GROUNDWORK_OCR_MEMORY_MB", "Memory limit of the child process that reads scanned pages.", "1536", _positive),
         Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.", "", str),
         Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),

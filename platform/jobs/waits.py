@@ -1,4 +1,4 @@
-"""Why a job of the cpu lane waits, and about how long."""
+"""Why a job of the lanes ``cpu`` and ``scan`` waits, and about how long."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from django.db import connection
 from jobs.turns import BYTES_A_SECOND, DUE, SLICE_S, SMALL, SMALL_BYTES, UNKNOWN_BYTES
 from tenancy.scope import platform_scope
 
+LANES = ("cpu", "scan")
 _MOST = 20_000
 _SPEED = f"""
 SELECT sum(weight) / nullif(sum(worked_s), 0) FROM jobs_job
-WHERE lane = 'cpu' AND status = 'succeeded' AND weight > {SMALL_BYTES}
+WHERE lane = %(lane)s AND status = 'succeeded' AND (weight > {SMALL_BYTES} OR lane = 'scan')
 AND created_at > clock_timestamp() - interval '6 hours'
 """  # noqa: S608 - constants
 _ACTIVE = f"""
-SELECT tenant_id, id, status = 'running', coalesce({SMALL}, false),
-    greatest(0.5, coalesce(weight, {UNKNOWN_BYTES}) / %s - worked_s - CASE WHEN status = 'running'
+SELECT tenant_id, id, status = 'running', lane = 'cpu' AND coalesce({SMALL}, false),
+    greatest(0.5, coalesce(weight, {UNKNOWN_BYTES}) / %(speed)s - worked_s - CASE WHEN status = 'running'
         THEN extract(epoch FROM clock_timestamp() - started_at) ELSE 0 END),
     CASE WHEN status = 'queued'
         THEN greatest(0, extract(epoch FROM run_after - clock_timestamp())) ELSE 0 END
-FROM jobs_job WHERE lane = 'cpu' AND status IN ('queued', 'running')
+FROM jobs_job WHERE lane = %(lane)s AND status IN ('queued', 'running')
 ORDER BY status = 'running' DESC, {DUE}, id LIMIT {_MOST}
 """  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A job of one workspace in the cpu lane.
+    """A job of one workspace in a lane.
 
     Attributes:
         left_s: seconds of work that are left, by estimate.
@@ -96,10 +97,17 @@ def tenant_waits(tenant_id: int, wanted: Collection[int]) -> dict[int, Wait]:
     Of other workspaces only the sums of their seconds are used. How fast work goes is what the finished jobs of the
     last hours took.
     """
+    found: dict[int, Wait] = {}
+    for lane in LANES:
+        found |= _lane_waits(lane, tenant_id, wanted)
+    return found
+
+
+def _lane_waits(lane: str, tenant_id: int, wanted: Collection[int]) -> dict[int, Wait]:
     with platform_scope(), connection.cursor() as cursor:
-        cursor.execute(_SPEED)
+        cursor.execute(_SPEED, {"lane": lane})
         speed = float(cursor.fetchone()[0] or BYTES_A_SECOND)
-        cursor.execute(_ACTIVE, [speed])
+        cursor.execute(_ACTIVE, {"lane": lane, "speed": speed})
         rows = cursor.fetchall()
     own: list[Place] = []
     sums: dict[int, tuple[float, float]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import Any
 
 import pytest
@@ -130,6 +132,21 @@ def test_document_is_uploaded_read_and_deleted(
     assert api("post", f"documents/{pk}/retry").status_code == 409
     assert api("delete", f"documents/{pk}").status_code == 204
     assert api("get", f"documents/{pk}").status_code == 404
+
+
+def test_uploaded_archive_is_imported_as_the_portal_does(
+    cast: Cast, api: Api, collection: Collection
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("law/lamps.md", LAMPS)
+    path = f"/api/v1/collections/{collection.pk}/documents"
+    taken = api.client.post(path, {"file": SimpleUploadedFile("law.zip", packed.getvalue())})
+    assert (taken.status_code, taken.json()["source"]) == (202, "archive")
+    assert api("get", f"imports/{taken.json()['id']}").json()["name"] == "law.zip"
+    # A name that promises an archive and bytes that are none end in the import, with a reason.
+    broken = api.client.post(path, {"file": SimpleUploadedFile("law2.zip", b"PK nothing")})
+    assert broken.status_code == 202
 
 
 def test_search_returns_passages_with_their_trace(

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from apps.collections import page_views, recognition, scans
+from apps.collections import page_views, recognition, scans, services
+from apps.collections.files import page_cache
 from apps.collections.models import Chunk, Collection, Document, Page, Recognition
+from apps.collections.waiting import document_waits
 from basics.errors import Invalid
 from jobs import registry
 from jobs.context import JobInterrupted, JobYielded
-from jobs.models import Job, JobStatus
+from jobs.models import Job, JobStatus, Worker
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import attempt, ingest, job_of, upload
@@ -48,6 +51,7 @@ def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     document = ingest(cast, collection, "mixed.pdf", mixed(tmp_path))
     assert (document.status, job_of(document).kind) == ("processing", scans.SCAN_JOB)
     assert job_of(document).lane == "scan", "it holds no slot that others wait for"
+    assert job_of(document).weight == scans.PAGE_WEIGHT, "one page"
     document = read_all(document)
     assert (document.status, document.error_message) == ("ready", "")
     first, second, third = Page.objects.filter(document=document).order_by("number")
@@ -141,3 +145,42 @@ def test_picture_without_letters_says_so(cast: Cast, collection: Collection) -> 
     document = read_all(upload(cast, collection, "blank.png", blank))
     assert (document.status, document.error_code) == ("failed", "no_text")
     assert "found no text" in document.error_message
+
+
+def test_page_that_was_read_is_not_recognised_again(
+    cast: Cast, collection: Collection, tmp_path: Path
+) -> None:
+    document = read_all(ingest(cast, collection, "mixed.pdf", mixed(tmp_path)))
+    before = Page.objects.get(document=document, number=2)
+    used = Recognition.objects.get(tenant=cast.tenant).used_seconds
+    # What is kept is told apart from what would be read: a recogniser never says this.
+    [kept] = page_cache(cast.tenant.pk, document.sha256).glob("scan.*.json")
+    kept.write_text(kept.read_text().replace("harbour office", "harbour keeper"))
+    actor = cast.actor("owner")
+    again = services.document_reindex(tenant=cast.tenant, actor=actor, document=document)
+    after = Page.objects.get(document=read_all(again), number=2)
+    assert "harbour keeper" in after.text
+    assert after.layout["scan"]["digest"] == before.layout["scan"]["digest"]
+    assert Recognition.objects.get(tenant=cast.tenant).used_seconds - used < used
+
+    # Another page before it: a new version of the file, the same picture.
+    more = scan_pdf(tmp_path / "more.pdf", [TYPED, TYPED, page_picture()]).read_bytes()
+    moved = read_all(ingest(cast, collection, "mixed.pdf", more))
+    assert "harbour keeper" in Page.objects.get(document=moved, number=3).text
+    # A damaged file counts as none.
+    for folder in (document.sha256, moved.sha256):
+        for path in page_cache(cast.tenant.pk, folder).glob("scan.*.json"):
+            path.write_text("{")
+    again = services.document_reindex(tenant=cast.tenant, actor=actor, document=moved)
+    assert LINES[0] in Page.objects.get(document=read_all(again), number=3).text
+
+
+def test_scan_that_waits_says_how_long(cast: Cast, collection: Collection, tmp_path: Path) -> None:
+    Worker.objects.create(name="here:1", seen_at=timezone.now())
+    pages = [page_picture((LINES[n],), size=(400, 120)) for n in range(3)]
+    first = ingest(cast, collection, "a.pdf", scan_pdf(tmp_path / "a.pdf", pages).read_bytes())
+    second = ingest(cast, collection, "b.pdf", scan_pdf(tmp_path / "b.pdf", pages[:1]).read_bytes())
+    waiting = document_waits([first, second])
+    # The short one is due first, though it came later.
+    assert waiting[second.pk].text == "Waiting: it comes next"
+    assert waiting[first.pk].text == "Waiting: 1 document before it, about 10 s"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
+import reportlab
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
+_FONTS = Path(reportlab.__file__).parent / "fonts"
 PAGE = (300.0, 140.0)
 LINES = (
     "Annual report of the harbour office",
@@ -19,14 +21,18 @@ LINES = (
 
 
 def page_picture(
-    lines: tuple[str, ...] = LINES, *, size: tuple[int, int] = (1000, 420), letters: int = 34
+    lines: tuple[str, ...] = LINES,
+    *,
+    size: tuple[int, int] = (1000, 420),
+    letters: int = 34,
+    font: str = "",
 ) -> Image.Image:
-    """Draw lines of text, black on white."""
+    """Draw lines of text, black on white; ``font`` is one of those that come with reportlab, for more than ASCII."""
     picture = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(picture)
-    font = ImageFont.load_default(letters)
+    drawn = ImageFont.truetype(_FONTS / font, letters) if font else ImageFont.load_default(letters)
     for place, line in enumerate(lines):
-        draw.text((60, 40 + place * letters * 2), line, fill="black", font=font)
+        draw.text((60, 40 + place * letters * 2), line, fill="black", font=drawn)
     return picture
 
 

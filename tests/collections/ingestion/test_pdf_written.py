@@ -60,6 +60,119 @@ def test_values_of_a_form_and_notes_are_text(tmp_path: Path) -> None:
     assert height < 0.1
 
 
+def raw_pdf(path: Path, *bodies: bytes) -> Path:
+    """Write objects 1, 2, ... as a PDF; its reader finds them without a table of where they are."""
+    parts = [b"%PDF-1.7\n"]
+    parts += [b"%d 0 obj\n%b\nendobj\n" % (n, body) for n, body in enumerate(bodies, 1)]
+    path.write_bytes(b"".join(parts) + b"trailer\n<< /Root 1 0 R >>\n%%EOF\n")
+    return path
+
+
+def stream(data: bytes) -> bytes:
+    return b"<< /Length %d >>\nstream\n%b\nendstream" % (len(data), data)
+
+
+def xfa_form(path: Path, datasets: bytes) -> Path:
+    return raw_pdf(
+        path,
+        b"<< /Type /Catalog /Pages 2 0 R /NeedsRendering true /AcroForm << /Fields [] /XFA [(template) 6 0 R (datasets) 5 0 R] >> >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F << /Type /Font "
+        b"/Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        stream(b"BT /F 12 Tf 72 700 Td (Please wait...) Tj ET"),
+        stream(datasets),
+        stream(b"<template/>"),
+    )
+
+
+DATASETS = (
+    b'<xfa:datasets xmlns:xfa="http://www.xfa.org/schema/xfa-data/1.0/"><xfa:data><form1><Applicant>Ada Quill'
+    b"</Applicant><Goods><Row><Hts>8481.80.30.55</Hts><Note>two\nlines</Note></Row><Row><Hts>8413.70.20</Hts></Row>"
+    b"</Goods><Empty/></form1></xfa:data><dataDescription><secret>no value</secret></dataDescription></xfa:datasets>"
+)
+
+
+def test_values_of_an_xfa_form_are_text_and_its_pages_are_said_to_be_missing(
+    tmp_path: Path,
+) -> None:
+    reading = PdfReader().read(xfa_form(tmp_path / "xfa.pdf", DATASETS), ReaderLimits())
+    [page] = reading.pages
+    lines = page.text.split("\n")
+    for said in ("Applicant: Ada Quill", "Hts: 8481.80.30.55", "Hts: 8413.70.20", "Note: two"):
+        assert said in lines, page.text
+    assert "no value" not in page.text
+    assert "Empty" not in page.text
+    assert "the values that were filled in are read" in reading.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "datasets",
+    [
+        b"",
+        b"<open>",
+        b"<!DOCTYPE a [<!ENTITY b 'c'>]><a><data><x>&b;</x></data></a>",
+        b"<a>" * 9000,
+    ],
+)
+def test_xfa_form_without_readable_values_says_so(tmp_path: Path, datasets: bytes) -> None:
+    reading = PdfReader().read(xfa_form(tmp_path / "xfa.pdf", datasets), ReaderLimits())
+    [page] = reading.pages
+    assert page.text.strip() == "Please wait..."
+    assert "neither they nor their values" in reading.warnings[0]
+
+
+def test_no_kind_of_field_loses_its_value(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "kinds.pdf"), pagesize=letter)
+    form = canvas.acroForm
+    form.textfield(
+        name="lines",
+        value="12 Mill Lane\nCambridge",
+        fieldFlags="multiline",
+        x=50,
+        y=700,
+        height=60,
+    )
+    form.textfield(name="comb", value="AB12345", fieldFlags="comb", maxlen=10, x=50, y=660)
+    form.textfield(name="fixed", value="SN-7", fieldFlags="readOnly", x=50, y=620)
+    form.textfield(name="zero", value="0", x=50, y=580)
+    form.textfield(name="secret", value="hunter2", fieldFlags="password", x=300, y=580)
+    form.listbox(
+        name="goods",
+        value=["Pumps", "Valves"],
+        options=["Pumps", "Valves", "Bolts"],
+        fieldFlags="multiSelect",
+        x=50,
+        y=500,
+    )
+    canvas.showPage()
+    canvas.save()
+    [page] = PdfReader().read(tmp_path / "kinds.pdf", ReaderLimits()).pages
+    said = (
+        "lines: 12 Mill Lane\nCambridge\n",
+        "comb: AB12345\n",
+        "fixed: SN-7\n",
+        "zero: 0\n",
+        "secret: (a password)\n",
+        "goods: Pumps, Valves\n",
+    )
+    assert [one for one in said if one not in page.text] == []
+    assert "Bolts" not in page.text
+
+
+def test_signed_field_says_that_it_is_signed(tmp_path: Path) -> None:
+    field = b"<< /Type /Annot /Subtype /Widget /FT /Sig /T (%b) /Rect [72 %d 200 %d] /P 3 0 R %b >>"
+    path = raw_pdf(
+        tmp_path / "signed.pdf",
+        b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [4 0 R 5 0 R] /SigFlags 3 >> >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [4 0 R 5 0 R] >>",
+        field % (b"Seller", 600, 640, b"/V << /Type /Sig /Filter /Adobe.PPKLite /Name (Ada) >>"),
+        field % (b"Buyer", 500, 540, b""),
+    )
+    [page] = PdfReader().read(path, ReaderLimits()).pages
+    assert page.text.strip() == "Seller: signed"
+
+
 def placed(text: str, words: dict[str, bool]) -> tuple[str, dict[int, float]]:
     """Write a line as PDFium gives it: words in reading order; ``words`` says which come with their letters reversed."""
     raw, places, x = "", {}, 1000.0
@@ -109,3 +222,30 @@ def test_brackets_and_full_stops_of_right_to_left_lines() -> None:
 def test_shapes_of_letters_become_letters() -> None:
     raw = "\ufefb \ufedf\ufee0\ufeea and o\ufb03ce"
     assert clean_page(raw).text == "لا لله and office"
+
+
+def test_titles_with_air_between_their_letters_are_words(tmp_path: Path) -> None:
+    path = tmp_path / "spaced.pdf"
+    canvas = Canvas(str(path), pagesize=letter)
+
+    def line(y: float, text: str, air: float = 0.0) -> None:
+        drawn = canvas.beginText(72, y)
+        drawn.setFont("Courier", 12)
+        drawn.setCharSpace(air)
+        drawn.textOut(text)
+        canvas.drawText(drawn)
+
+    line(740, "S U M M A R Y   O F   W O R K")
+    line(700, "A B C D are the options of item E F G H here.")
+    line(660, "A B C D")
+    line(620, "x z w v")
+    canvas.showPage()
+    canvas.save()
+    [page] = PdfReader().read(path, ReaderLimits()).pages
+    assert page.text.strip().split("\n") == [
+        "SUMMARY OF WORK", "A B C D are the options of item E F G H here.", "A B C D", "x z w v",
+    ]  # fmt: skip
+    start = page.text.index("WORK")
+    [[left, _, width, _]] = find_boxes(path, 1, start, start + 4)
+    assert left == pytest.approx((72 + 22 * 7.2) / 612, abs=0.01)
+    assert width == pytest.approx(7 * 7.2 / 612, abs=0.01)

@@ -82,3 +82,8 @@ def turned_back(box: tuple[float, float, float, float], found: Recognised) -> tu
         points = np.stack([1 - points[:, 1], points[:, 0]], axis=1)
     low, high = points.min(axis=0).clip(0, 1), points.max(axis=0).clip(0, 1)
     return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+
+def is_unspaced(character: str) -> bool:
+    """Tell whether a character belongs to a script that writes without blanks between words (Chinese, Japanese)."""
+    return "\u3000" <= character <= "\u9fff" or "\uf900" <= character <= "\uffef"

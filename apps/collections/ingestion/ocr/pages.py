@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import resource
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from apps.collections.ingestion import detect
+from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.lines import Engine, Line, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.pictures import (
-    LONGEST_SIDE,
     picture_array,
     picture_frame,
     picture_open,
+    read_scale,
 )
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
@@ -45,14 +46,15 @@ def pages_recognise(
 
     Args:
         request: ``path``, ``media_type``, ``pages`` (numbers from 1), ``languages`` (Tesseract's codes joined with +,
-            "" for the engine that comes along).
+            "" for the engine that comes along), ``known`` (folders with results of earlier readings, see ``ocr/known.py``).
     """
     # Kept between pages: loading the models takes half a second.
     engine = _engine(str(request["languages"]))
     path, media_type = Path(request["path"]), str(request["media_type"])
+    known = [Path(folder) for folder in request.get("known", ())]
     before = _cpu_seconds()
     for number in request["pages"]:
-        text, scan = page_recognise(path, media_type, int(number), engine)
+        text, scan = page_recognise(path, media_type, int(number), engine, known)
         now = _cpu_seconds()
         body = {
             "number": number,
@@ -64,8 +66,13 @@ def pages_recognise(
         before = now
 
 
-def page_recognise(path: Path, media_type: str, number: int, engine: Engine) -> tuple[str, Scan]:
-    """Read one page.
+def page_recognise(
+    path: Path, media_type: str, number: int, engine: Engine, known: Sequence[Path] = ()
+) -> tuple[str, Scan]:
+    """Read one page, or find what was read of the same picture before.
+
+    Args:
+        known: folders with results of earlier readings.
 
     Returns:
         The page's text, with the end that separates it from the next page, and where its words stand.
@@ -76,6 +83,9 @@ def page_recognise(path: Path, media_type: str, number: int, engine: Engine) -> 
             if media_type == detect.PDF
             else _picture(path, media_type, number)
         )
+        digest = picture_digest(shown.picture, shown.layer, engine.name)
+        if (earlier := known_result(known, digest)) is not None:
+            return earlier
         found = engine.read(shown.picture)
     except ReadFailure as failure:
         return PAGE_END, Scan("failed", problem=failure.message)
@@ -101,6 +111,7 @@ def page_recognise(path: Path, media_type: str, number: int, engine: Engine) -> 
         engine=engine.name,
         confidence=sum(sure) / len(sure) if sure else 0.0,
         layer_chars=len(layer),
+        digest=digest,
     )
     return layer + text + PAGE_END, scan
 
@@ -132,15 +143,19 @@ def _pdf_page(path: Path, number: int) -> _Shown:
     from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
     from apps.collections.ingestion.readers.pdf_scans import is_garbled
     from apps.collections.ingestion.readers.pdf_text import clean_page
+    from apps.collections.ingestion.readers.pdf_xfa import is_xfa, xfa_values
 
     document, page = open_page(path, number)
     width, height = page.get_size()
-    scale = min(_DPI / 72, LONGEST_SIDE / max(width, height, 1.0))
+    scale = _DPI / 72
+    scale *= read_scale(width * scale, height * scale)
     picture = picture_array(page.render(scale=scale, may_draw_forms=False).to_pil())
     textpage = page.get_textpage()
     raw = raw_page_text(textpage)
     layer = clean_page(raw, letter_places(textpage, raw)).text
     written = written_text(page_written(document, page))
+    if number == 1 and is_xfa(document):
+        written += "".join(f"\n{one}" for one in xfa_values(document))
     if not any(ch.isalnum() for ch in layer) or is_garbled(layer):
         document.close()
         return _Shown(picture, written.strip(), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,13 @@ from apps.collections.ingestion.types import FailureCode, ReadFailure
 
 MAX_PIXELS = 80_000_000
 """Of one picture: an A3 page at 600 dpi has 70 million. A small file can claim far more and unpack to gigabytes."""
-LONGEST_SIDE = 2000
-"""Pixels at which a page is read: A4 at 170 dpi. Larger ones are scaled down; that costs no recall and halves the time."""
+READ_PIXELS = 3_100_000
+"""Of a page as it is read: Letter at 182 dpi. Larger ones are scaled down; that costs no recall and halves the time.
+
+By area, not by the longer side: a receipt or a screenshot that is ten times as long as wide keeps its letters.
+"""
+LONGEST_SIDE = 16_000
+"""Pixels: the viewer's WebP has at most 16,383."""
 _SMALL_SIDE = 700
 
 FORMATS: dict[str, str] = {
@@ -92,8 +98,8 @@ def picture_is_turned(picture: Image.Image) -> bool:
         return False
 
 
-def picture_frame(picture: Image.Image, number: int, *, longest: int = LONGEST_SIDE) -> Image.Image:
-    """Unpack one page of an image file, upright as its camera noted, on white, at most ``longest`` pixels long.
+def picture_frame(picture: Image.Image, number: int, *, pixels: int = READ_PIXELS) -> Image.Image:
+    """Unpack one page of an image file, upright as its camera noted, on white, with at most ``pixels`` pixels.
 
     Raises:
         ReadFailure: ``corrupt_file``.
@@ -101,13 +107,22 @@ def picture_frame(picture: Image.Image, number: int, *, longest: int = LONGEST_S
     try:
         if number > 1:
             picture.seek(number - 1)
-        picture.draft("RGB", (longest, longest))
+        scale = read_scale(*picture.size, pixels)
+        picture.draft("RGB", tuple(max(1, int(side * scale)) for side in picture.size))
         shown = ImageOps.exif_transpose(picture) or picture
-        if max(shown.size) > longest:
-            shown.thumbnail((longest, longest), Image.Resampling.BILINEAR, reducing_gap=2.0)
+        scale = read_scale(*shown.size, pixels)  # a JPEG may have been unpacked smaller
+        if scale < 1:
+            size = (max(1, int(shown.width * scale)), max(1, int(shown.height * scale)))
+            shown.thumbnail(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
         return _on_white(shown)
     except _ERRORS as error:
         raise ReadFailure(FailureCode.CORRUPT_FILE, _DAMAGED) from error
+
+
+def read_scale(width: float, height: float, pixels: int = READ_PIXELS) -> float:
+    """Return what a picture's sides are multiplied by so that it has at most so many pixels; 1 where it has no more."""
+    longest = LONGEST_SIDE / max(width, height, 1.0)
+    return min(1.0, longest, math.sqrt(pixels / max(width * height, 1.0)))
 
 
 def picture_array(picture: Image.Image) -> Any:

@@ -1,56 +1,71 @@
-"""The engine that comes with the product: PP-OCR models (Chinese and English) through ``rapidocr-onnxruntime``.
+"""The engine that comes with the product: the models of PP-OCR that the wheel ``rapidocr`` carries.
 
-Its own entry point loses most blanks between English words and turns single lines upside down by mistake, so its
-detector and recogniser are called one by one here.
+Only the two files are taken from it: its code asks for a dozen packages and may download.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised
-from apps.collections.ingestion.ocr.spacing import Mark, is_unspaced, line_marks
+from apps.collections.ingestion.ocr.detection import LineFinder, line_crop
+from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, is_unspaced
 
+PACKAGE = "rapidocr"
+DETECTOR = "PP-OCRv6_det_small.onnx"
+RECOGNISER = "PP-OCRv6_rec_small.onnx"
 _HEIGHT = 48  # of a line as the recogniser takes it
 _SHORTEST = 320  # pixels, the recogniser's least width
+_LONGEST = 4000  # and most: a page is at most so many letters wide
 _BATCH = 4
 _MIN_CONFIDENCE = 0.5
 _STANDING = 1.5
 _SIDEWAYS_SHARE = 0.6
 _TRIED = 6.0  # how many times as long as high a line is that tells best which way up it stands
 _TRIALS = 7
-_SLIMMEST = 4  # times as long as wide
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A recognised character and where its middle is, as a fraction of the line's length."""
+
+    text: str
+    place: float
 
 
 class RapidEngine:
-    """Detector and recogniser on one thread."""
+    """Detector and recogniser on one thread.
 
-    name = "rapidocr"
+    Raises:
+        ImportError: the models are not installed.
+    """
+
+    name = "PP-OCRv6"
 
     def __init__(self) -> None:
-        from rapidocr_onnxruntime import RapidOCR
-
         cv2.setNumThreads(1)
-        rapid = RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)
-        self._detect, self._crop = rapid.text_det, rapid.get_crop_img_list
-        self._recognise = rapid.text_rec
-        self._characters: list[str] = rapid.text_rec.postprocess_op.character
-        self._blank = self._characters.index(" ")
+        self._finder = LineFinder(_session(DETECTOR))
+        self._recogniser = _session(RECOGNISER)
+        self._input = self._recogniser.get_inputs()[0].name
+        told = self._recogniser.get_modelmeta().custom_metadata_map["character"]
+        self._characters = ["", *told.split("\n"), " "]
 
     def read(self, picture: Any) -> Recognised:
         """Find and read the lines of a picture, which may lie on its side or upside down."""
         turns = 0
-        boxes = self._boxes(picture)
+        boxes = self._finder.boxes(picture)
         if _is_sideways(boxes):
             picture, turns = np.ascontiguousarray(np.rot90(picture)), 1
-            boxes = self._boxes(picture)
+            boxes = self._finder.boxes(picture)
         height, width = picture.shape[:2]
-        crops = self._crop(picture, boxes) if len(boxes) else []
+        crops = [line_crop(picture, box) for box in boxes]
         if crops and self._is_upside_down(crops):
             turns += 2
             crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
@@ -59,18 +74,6 @@ class RapidEngine:
                 for box in boxes
             ]
         return Recognised(tuple(self._lines(boxes, crops)), turns, width, height)
-
-    def _boxes(self, picture: Any) -> Any:
-        # The detector enlarges the short side to 736 pixels: a strip of 2000 by 1 would become gigabytes.
-        height, width = picture.shape[:2]
-        least = max(height, width) // _SLIMMEST
-        below, beside = max(0, least - height), max(0, least - width)
-        if below or beside:
-            picture = cv2.copyMakeBorder(
-                picture, 0, below, 0, beside, cv2.BORDER_CONSTANT, value=(255, 255, 255)
-            )
-        boxes, _ = self._detect(picture)
-        return [] if boxes is None else boxes
 
     def _is_upside_down(self, crops: list[Any]) -> bool:
         """Read some lines both ways round: the classifier that comes along is wrong about every third long line."""
@@ -82,10 +85,7 @@ class RapidEngine:
     def _sureness(self, crops: list[Any]) -> float:
         sums = []
         for crop in crops:
-            picture = self._recognise.resize_norm_img(
-                crop, max(_SHORTEST / _HEIGHT, crop.shape[1] / max(1, crop.shape[0]))
-            )
-            steps = self._recognise.session(picture[np.newaxis].astype(np.float32))[0][0]
+            steps = self._steps([crop])[0][0]
             sure = steps.max(axis=1)[steps.argmax(axis=1) != 0]
             sums.append(float(sure.mean()) if len(sure) else 0.0)
         return sum(sums)
@@ -96,33 +96,64 @@ class RapidEngine:
         found: dict[int, Line] = {}
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
-            widest = max(_SHORTEST / _HEIGHT, *(ratios[i] for i in batch))
-            pictures = [self._recognise.resize_norm_img(crops[i], widest) for i in batch]
-            told = self._recognise.session(np.stack(pictures).astype(np.float32))[0]
+            told, width = self._steps([crops[i] for i in batch])
             for i, steps in zip(batch, told, strict=True):
-                line = self._line(boxes[i], crops[i], steps, pictures[0].shape[2])
+                line = self._line(boxes[i], crops[i], steps, width)
                 if line is not None:
                     found[i] = line
         return [found[i] for i in sorted(found)]
+
+    def _steps(self, crops: list[Any]) -> tuple[Any, int]:
+        """Return the probability of each character for each step along lines, and the width those steps span."""
+        widths = [_width(crop) for crop in crops]
+        taken = np.zeros((len(crops), 3, _HEIGHT, max(_SHORTEST, *widths)), dtype=np.float32)
+        for row, crop, width in zip(taken, crops, widths, strict=True):
+            level = cv2.resize(crop, (width, _HEIGHT))
+            row[:, :, :width] = level.transpose(2, 0, 1).astype(np.float32) / 127.5 - 1
+        return self._recogniser.run(None, {self._input: taken})[0], taken.shape[3]
 
     def _line(self, box: Any, crop: Any, steps: Any, width: int) -> Line | None:
         best = steps.argmax(axis=1)
         sure = steps.max(axis=1)[best != 0]
         if not len(sure) or float(sure.mean()) < _MIN_CONFIDENCE:
             return None
-        used = min(width, math.ceil(_HEIGHT * crop.shape[1] / crop.shape[0]))
-        marks = line_marks(
-            best,
-            steps[:, self._blank],
-            self._characters,
-            _ink(crop, used),
-            step=width / len(steps),
-        )
+        marks = _marks(best, self._characters, width / _width(crop) / len(steps))
         words, glue = _words(marks, box)
         if not words:
             return None
         corners = tuple((float(x), float(y)) for x, y in box)
         return Line(tuple(words), tuple(glue), float(sure.mean()), corners)
+
+
+def _width(crop: Any) -> int:
+    """Return a line's width in pixels once it is as high as the recogniser takes it."""
+    return max(1, min(_LONGEST, math.ceil(_HEIGHT * crop.shape[1] / crop.shape[0])))
+
+
+def _marks(best: Any, characters: list[str], step: float) -> list[_Mark]:
+    """Collapse the most probable character of each step; ``step`` is a step's share of the line's length."""
+    marks: list[_Mark] = []
+    start = 0
+    for end in range(1, len(best) + 1):
+        if end == len(best) or best[end] != best[start]:
+            if best[start] != 0:
+                marks.append(_Mark(characters[best[start]], min(1.0, (start + end) / 2 * step)))
+            start = end
+    return marks
+
+
+def _session(name: str) -> Any:
+    import onnxruntime
+
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"the package {PACKAGE} is missing")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # it would keep what the largest page took
+    options.log_severity_level = 3
+    path = Path(spec.submodule_search_locations[0]) / "models" / name
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _is_sideways(boxes: Any) -> bool:
@@ -135,16 +166,7 @@ def _is_sideways(boxes: Any) -> bool:
     return every > 0 and standing / every > _SIDEWAYS_SHARE
 
 
-def _ink(crop: Any, width: int) -> Any:
-    """Tell for each pixel column of a line whether something is printed there, dark on light or light on dark."""
-    grey = cv2.resize(cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY), (max(1, width), _HEIGHT))
-    _, printed = cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY_INV + cv2.THRESH_OTSU)
-    if (printed > 0).mean() > 0.5:
-        printed = 255 - printed
-    return (printed[4 : _HEIGHT - 4] > 0).sum(axis=0) > 1
-
-
-def _words(marks: list[Mark], box: Any) -> tuple[list[LineWord], list[str]]:
+def _words(marks: list[_Mark], box: Any) -> tuple[list[LineWord], list[str]]:
     """Cut a line into words, each with its part of the line's box."""
     edges = [0.0]
     edges += [(a.place + b.place) / 2 for a, b in itertools.pairwise(marks)]

@@ -10,8 +10,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised
-from apps.collections.ingestion.ocr.spacing import is_unspaced
+from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, is_unspaced
 
 PROGRAM = "tesseract"
 _LIST_S = 10

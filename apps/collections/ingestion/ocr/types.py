@@ -26,10 +26,11 @@ class Scan:
     Attributes:
         state: ``wanted`` waits for recognition; ``read`` has been through it; ``failed`` could not be, see ``problem``.
         words: recognised words in reading order.
-        engine: what read it (``rapidocr``, ``tesseract deu``).
+        engine: what read it (``PP-OCRv6``, ``tesseract deu``).
         confidence: mean over the words, 0 to 1.
         layer_chars: characters at the start of the page's text that are the PDF's own, not recognised.
         problem: a sentence for the owner, "" if there is none.
+        digest: of the picture and of what read it, hex; "" where that is not known.
     """
 
     state: Literal["wanted", "read", "failed"]
@@ -38,6 +39,7 @@ class Scan:
     confidence: float = 0.0
     layer_chars: int = 0
     problem: str = ""
+    digest: str = ""
 
 
 def scan_to_json(scan: Scan) -> dict[str, Any]:
@@ -48,6 +50,7 @@ def scan_to_json(scan: Scan) -> dict[str, Any]:
         "confidence": round(scan.confidence, 3),
         "layer_chars": scan.layer_chars,
         "problem": scan.problem,
+        "digest": scan.digest,
         "words": [[w.char_start, w.char_end, w.left, w.top, w.width, w.height] for w in scan.words],
     }
 
@@ -61,4 +64,5 @@ def scan_from_json(data: Mapping[str, Any]) -> Scan:
         confidence=float(data["confidence"]),
         layer_chars=int(data["layer_chars"]),
         problem=str(data["problem"]),
+        digest=str(data.get("digest", "")),
     )

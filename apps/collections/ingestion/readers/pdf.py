@@ -18,6 +18,7 @@ from apps.collections.ingestion.readers.pdf_rtl import Place
 from apps.collections.ingestion.readers.pdf_scans import is_scanned
 from apps.collections.ingestion.readers.pdf_tables import TableFinder
 from apps.collections.ingestion.readers.pdf_text import clean_page
+from apps.collections.ingestion.readers.pdf_xfa import READ, UNREAD, is_xfa, xfa_values
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 
 PAGE_END = "\n\n"
@@ -120,6 +121,10 @@ def _pages(
         cleaned = clean_page(raw, letter_places(textpage, raw))
         written = page_written(document, page)
         own = cleaned.text + written_text(written)
+        if index == 0 and is_xfa(document):
+            values = xfa_values(document)
+            own += "".join(f"\n{one}" for one in values)
+            warnings.append(READ if values else UNREAD)
         lines = finder.measure(textpage, raw, cleaned)
         regions = tables.find(page, textpage, raw, cleaned, index + 1)
         scan = Scan("wanted") if is_scanned(page, textpage, cleaned.text) else None

@@ -77,11 +77,14 @@ def written_text(written: list[Written]) -> str:
 
 def _field(form: Any, annotation: Any) -> str:
     kind = pdfium_c.FPDFAnnot_GetFormFieldType(form, annotation)
-    if kind not in _VALUES:
+    if kind not in (*_VALUES, pdfium_c.FPDF_FORMFIELD_SIGNATURE):
         return ""
     name = _told(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
     name = name or _told(pdfium_c.FPDFAnnot_GetFormFieldName, form, annotation)
-    if kind in _BUTTONS:
+    if kind == pdfium_c.FPDF_FORMFIELD_SIGNATURE:
+        # Whose it is stands in a certificate, and whether it holds is for a program that checks such.
+        value = "signed" if pdfium_c.FPDFAnnot_HasKey(annotation, b"V") else ""
+    elif kind in _BUTTONS:
         if not pdfium_c.FPDFAnnot_IsChecked(form, annotation):
             return ""
         value = _told(pdfium_c.FPDFAnnot_GetFormFieldExportValue, form, annotation) or "yes"

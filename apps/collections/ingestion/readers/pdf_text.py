@@ -8,6 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from apps.collections.ingestion.readers.pdf_rtl import Place, reading_order
+from apps.collections.ingestion.readers.pdf_spaced import SPACED, spaced_blanks
 
 # PDFium writes U+FFFE for a hyphen at a line end and joins the lines there, whether the hyphen belongs to the word or not.
 _LINE_HYPHEN = "\ufffe"
@@ -64,16 +65,17 @@ def clean_page(raw: str, place: Place | None = None) -> CleanPage:
     raw_starts: list[int] = []
     position = length = 0
     words: frozenset[str] | None = None
-    for match in _EDIT.finditer(raw):
-        start, end = match.span()
+    for start, end in _edits(raw, place if order is None else None):
         if start > position:
             pieces.append(raw[position:start])
             clean_starts.append(length)
             raw_starts.append(position)
             length += start - position
-        found = match.group()
+        found = raw[start:end]
         if "\n" in found or found == "\r":
             new = "\n"
+        elif found == " ":
+            new = ""
         elif found[0] >= "\ufb00" and found[0] < "\uff00":
             new = unicodedata.normalize("NFKC", found)
         elif found == _LINE_HYPHEN:
@@ -99,6 +101,14 @@ def clean_page(raw: str, place: Place | None = None) -> CleanPage:
         tuple(raw_starts) or (0,),
         None if order is None else tuple(order),
     )
+
+
+def _edits(raw: str, place: Place | None) -> list[tuple[int, int]]:
+    """List what is replaced or left out, as offsets in ascending order."""
+    found = [match.span() for match in _EDIT.finditer(raw)]
+    if place is None or SPACED.search(raw) is None:
+        return found
+    return sorted([*found, *((at, at + 1) for at in spaced_blanks(raw, place))])
 
 
 def _resolve_hyphen(raw: str, start: int, end: int, words: frozenset[str]) -> str:

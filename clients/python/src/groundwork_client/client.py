@@ -293,9 +293,10 @@ class Groundwork(Transport):
         """Go through all rows of ``documents_list``, page by page."""
         return self._every(lambda cursor: self.documents_list(id, document_type=document_type, page_size=page_size, q=q, source=source, status=status, tag=tag, cursor=cursor))
 
-    def documents_upload(self, id: int, body: models.UploadRequest, *, idempotency_key: str | None = None) -> models.UploadedDocument:
-        """Upload a file and start its ingestion; the same bytes again return the existing document (200)."""
-        return cast("models.UploadedDocument", self._call("POST", f"/api/v1/collections/{id}/documents", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
+    def documents_upload(self, id: int, body: models.UploadRequest, *, idempotency_key: str | None = None) -> models.UploadedDocument | models.ImportDetail:
+        """Upload a file and start its ingestion; the same bytes again return the existing document (200).  An
+        archive (ZIP, TAR) is imported file by file; the answer (202) is that import."""
+        return cast("models.UploadedDocument | models.ImportDetail", self._call("POST", f"/api/v1/collections/{id}/documents", form=cast("dict[str, Any]", body), idempotency_key=idempotency_key))
 
     def files_list(self, id: int, *, folder: str | None = None, limit: int | None = None, offset: int | None = None, pattern: str | None = None, recursive: bool | None = None, show_hidden: bool | None = None) -> models.FileListing:
         """List a folder of the collection: folders first, then files, by name."""
