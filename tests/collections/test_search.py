@@ -58,6 +58,7 @@ def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(
 ) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     ingest(cast, collection, "wine.md", WINE)
+    Document.objects.filter(collection=collection).update(cover="")
     hits = ask(cast, [collection], "Which pumps and lamps come from Brazil?").hits
     nearness = {hit.chunk_id: -(hit.distance or 0.0) for hit in hits}
     bm25 = {hit.chunk_id: hit.bm25 or 0.0 for hit in hits}
@@ -70,7 +71,12 @@ def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(
 
 def test_legs_to_which_all_is_alike_say_nothing(cast: Cast, collection: Collection) -> None:
     for number in range(3):
-        ingest(cast, collection, f"copy{number}.md", b"# Lamps\n\nLED lamps come from Brazil." + b"\n" * number)
+        ingest(
+            cast,
+            collection,
+            f"copy{number}.md",
+            b"# Lamps\n\nLED lamps come from Brazil." + b"\n" * number,
+        )
     hits = ask(cast, [collection], "Where do lamps come from?", legs=("vector",)).hits
     assert [hit.score for hit in hits] == [0.0] * 3
 

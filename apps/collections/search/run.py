@@ -43,6 +43,7 @@ from apps.collections.search.indexed import (
     indexes_for,
     is_large,
 )
+from apps.collections.search.named import named_first
 from apps.collections.search.rerank import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank_choice import reranker_of
 from apps.collections.search.statement import search_sql, statement_of
@@ -132,6 +133,7 @@ def search_run(
         looked_up = time.perf_counter()
         vectors, note = _vectors(embedding, indexes, language_or_script(query))
     embedded = time.perf_counter()
+    fuses = len(legs) > 1
     sql = search_sql(
         actor=actor,
         scope=pks,
@@ -141,9 +143,12 @@ def search_run(
         lexemes=named.lexemes if "exact" in legs else [],
         conditions=conditions,
         as_of=as_of,
-        limit=len(LEGS) * DEPTH if trace or has_codes else wanted,
+        limit=len(LEGS) * DEPTH if trace or has_codes or fuses else wanted,
     )
-    found = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+    rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+    if fuses:
+        rows = named_first(query, rows)
+    found = [_hit(row) for row in (rows if trace or has_codes else rows[:wanted])]
     if has_codes:
         look = partial(_by_lexemes, actor, pks, conditions, as_of)
         found = codes_placed(named, found, look)
@@ -209,19 +214,23 @@ def _by_lexemes(
         actor=actor, scope=scope, vectors=[], terms=[], postings=[], lexemes=lexemes,
         conditions=conditions, as_of=as_of, limit=DEPTH,
     )  # fmt: skip
-    return _execute(statement_of(sql), sql.parameters, is_indexed=False)
+    rows = _execute(statement_of(sql), sql.parameters, is_indexed=False)
+    return [_hit(row) for row in rows]
 
 
-def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[SearchHit]:
+def _execute(
+    statement: str, parameters: Mapping[str, Any], *, is_indexed: bool
+) -> list[dict[str, Any]]:
     with transaction.atomic() if is_indexed else nullcontext(), connection.cursor() as cursor:
         if is_indexed:
             cursor.execute(HNSW_SETTINGS)
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
-        return [_hit(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _hit(row: dict[str, Any]) -> SearchHit:
+    row = {name: value for name, value in row.items() if name not in ("cover", "form")}
     # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
     return SearchHit(
         **row | {"headings": json.loads(row["headings"]), "metadata": json.loads(row["metadata"])}

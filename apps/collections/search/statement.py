@@ -119,6 +119,7 @@ def statement_of(sql: Sql) -> str:
         )
         SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
                c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
+               d.cover, d.lexical_form AS form,
                f.score, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25
         FROM fused f
         JOIN collections_chunk c ON c.id = f.chunk_id AND c.tenant_id = %(tenant)s
