@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import pstdev
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from apps.collections.models import (
 )
 from apps.collections.pipeline_rows import chunk_indexed_text, chunks_write
 from apps.collections.search import SearchResult, search_run
-from apps.collections.search.types import RRF_K, WEAK_VOTE
+from apps.collections.search.types import WEAK_VOTE
 from jobs.models import Job
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -40,6 +41,7 @@ TEXTS = {
     "руководит министр финансов.",
 }
 ENGLISH = "The duties on lamps were lowered in March. This was done by the agency with a rule that is not for wine."
+FAR = "Dolphins swim."
 ASKED = {
     "报关单什么时候提交？": "zh.txt",
     "葡萄酒怎么运输？": "zh2.txt",
@@ -156,12 +158,15 @@ def test_model_counts_little_where_it_knows_the_language_of_question_or_passage_
     cast: Cast, collection: Collection, model: str, query: str, votes: dict[str, float]
 ) -> None:
     EmbeddingSpace.objects.filter(pk=collection.space_id).update(provider="local", model=model)
-    for name, text in {"en.txt": ENGLISH, "de.txt": TEXTS["de.txt"]}.items():
+    texts = {"en.txt": ENGLISH, "de.txt": TEXTS["de.txt"], "far.txt": FAR}
+    for name, text in texts.items():
         chunks_made(cast, collection, name, text)
-    found = ask(cast, query, legs=("vector",)).hits
-    assert {
-        h.document_name: h.score * (RRF_K + (h.vector_rank or 0)) for h in found
-    } == pytest.approx(votes)
+    found = {h.document_name: h for h in ask(cast, query, legs=("vector",)).hits}
+    distances = {name: hit.distance or 0.0 for name, hit in found.items()}
+    least, spread = max(distances.values()), pstdev(distances.values())
+    assert distances["far.txt"] == least
+    for name, vote in votes.items():
+        assert found[name].score == pytest.approx(vote * (least - distances[name]) / spread)
 
 
 def test_rows_of_an_earlier_form_answer_as_before_until_they_are_made_again(

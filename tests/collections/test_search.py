@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import pstdev
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from apps.collections import lexical, services
 from apps.collections.models import Chunk, Collection, Document, Embedding
 from apps.collections.search import SearchResult, search_run
+from apps.collections.search.types import DEPTH
 from basics.errors import Denied, Invalid, Missing
 from tenancy.actors import Actor
 from tenancy.scope import tenant_scope
@@ -46,9 +48,37 @@ def test_passage_comes_first_with_its_ranks(cast: Cast, collection: Collection) 
     assert (first.headings, first.metadata) == (row.headings, row.metadata)
     assert (first.document_id, first.document_name) == (document.pk, "lamps.md")
     assert (first.vector_rank, first.lexical_rank, first.exact_rank) == (1, 1, None)
-    assert first.score == pytest.approx(2 / 11)
+    assert first.score > max(hit.score for hit in result.hits[1:])
     assert result.legs == ("vector", "lexical", "exact")
     assert result.note == ""
+
+
+def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(
+    cast: Cast, collection: Collection
+) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    ingest(cast, collection, "wine.md", WINE)
+    Document.objects.filter(collection=collection).update(cover="")
+    hits = ask(cast, [collection], "Which pumps and lamps come from Brazil?").hits
+    nearness = {hit.chunk_id: -(hit.distance or 0.0) for hit in hits}
+    bm25 = {hit.chunk_id: hit.bm25 or 0.0 for hit in hits}
+    assert len(hits) > 2
+    near, told = pstdev(nearness.values()), pstdev([*bm25.values(), *[0.0] * (DEPTH - len(bm25))])
+    for hit in hits:
+        own = (nearness[hit.chunk_id] - min(nearness.values())) / near + bm25[hit.chunk_id] / told
+        assert hit.score == pytest.approx(own)
+
+
+def test_legs_to_which_all_is_alike_say_nothing(cast: Cast, collection: Collection) -> None:
+    for number in range(3):
+        ingest(
+            cast,
+            collection,
+            f"copy{number}.md",
+            b"# Lamps\n\nLED lamps come from Brazil." + b"\n" * number,
+        )
+    hits = ask(cast, [collection], "Where do lamps come from?", legs=("vector",)).hits
+    assert [hit.score for hit in hits] == [0.0] * 3
 
 
 def test_code_is_found_exactly_and_told_so(cast: Cast, collection: Collection) -> None:

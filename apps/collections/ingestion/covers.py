@@ -6,11 +6,11 @@ Twenty reports of one form differ in little else. The line is looked for with ev
 from __future__ import annotations
 
 import re
+from collections import Counter
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from apps.collections.ingestion.types import ExtractedDocument
 
 MAX_CHARS = 200
@@ -20,6 +20,7 @@ _MAX_PART = 80
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _APART = re.compile(r"[_\s]+|(?<=\d)-(?=[A-Za-z])|(?<=[A-Za-z])-(?=\d)")
 _NAMES_SOMETHING = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"\w+")
 # A name that a program made up says nothing: hashes, UUIDs, numbers alone.
 _MADE_UP = re.compile(r"^[0-9a-f]{8,}(?:[ -][0-9a-f]{4,})*$", re.IGNORECASE)
 _DATE = (
@@ -32,6 +33,22 @@ _PERIOD = re.compile(
     + ")"
 )
 _ANY_DATE = re.compile(_DATE)
+_FORM = re.compile(r"\b(?:FORM|Form)[ \t]+(?P<form>\d{1,3}-[A-Z]{1,3}|[A-Z]{1,3}-\d{1,4}[A-Z]?)\b")
+_OF_QUARTER = re.compile(
+    r"(?i)quarter|\b(?:three|3)\s+months|\b(?:thirteen|13|fourteen|14)\s+weeks"
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ORDINALS = ("first", "second", "third", "fourth")
+_SAID_QUARTER = re.compile(
+    r"(?i)\b(?:(?P<word>first|second|third|fourth)\s+quarter\s+of\s+(?:the\s+)?(?:fiscal\s+)?(?:year\s+)?"
+    r"|Q(?P<digit>[1-4])\s+(?:FY\s*)?)(?P<year>(?:19|20)\d{2})\b"
+)
+_TO_THE_MIDDLE = timedelta(
+    days=46
+)  # from the end of a quarter: its middle, whatever day it ends on
+_QUARTERS_AHEAD = (
+    4  # a fiscal year is ahead of the calendar by at most: FY2024 may begin in February 2023
+)
 _COMPANY = re.compile(
     r"\b(?P<name>[A-Z][\w&'’.-]*(?:[ \t]+(?:(?:of|and|the|für|de|&)[ \t]+)?[A-Z][\w&'’.-]*){0,5}?,?[ \t]+"
     r"(?:Inc|INC|Incorporated|INCORPORATED|Corp|CORP|Corporation|CORPORATION|Company|COMPANY|Ltd|LTD|Limited|LLC|LLP|PLC|plc"
@@ -58,13 +75,14 @@ def cover_of(document: Named, extracted: ExtractedDocument) -> str:
         _said(extracted.title),
         name_words(document.name),
         _company(head, extracted.body_text),
+        _form(head),
         document.dated.isoformat() if document.dated else "",
-        _period(head),
+        *_period(head, extracted.body_text),
     ]
     line = ""
     for part in parts:
         fresh = part[:_MAX_PART].strip()
-        if fresh and fresh.lower() not in line.lower():
+        if not _words(fresh) <= _words(line):
             line = f"{line} · {fresh}" if line else fresh
     return line[:MAX_CHARS]
 
@@ -87,9 +105,54 @@ def _company(head: str, body: str) -> str:
     return max(found, key=lambda name: said.count(name.lower()), default="")
 
 
-def _period(head: str) -> str:
+def _form(head: str) -> str:
+    """Return the form that a document says it is, as ``Form 10-Q``."""
+    match = _FORM.search(head[: _HEAD_CHARS // 4])
+    return f"Form {match['form']}" if match else ""
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _period(head: str, body: str) -> list[str]:
+    """Return the end of the period that a document is about, and its quarter as people ask for it; else its date."""
     match = _PERIOD.search(head)
-    if match is not None:
-        return " ".join(match["end"].split())
-    dates = _ANY_DATE.search(head[: _HEAD_CHARS // 4])
-    return " ".join(dates.group().split()) if dates else ""
+    if match is None:
+        dates = _ANY_DATE.search(head[: _HEAD_CHARS // 4])
+        return [" ".join(dates.group().split())] if dates else []
+    end = " ".join(match["end"].split())
+    # The number of months stands before the word.
+    is_quarter = _OF_QUARTER.search(head[max(0, match.start() - 12) : match.end()])
+    day = _day(end) if is_quarter else None
+    return [end, *(_quarters(day, body[:_BODY_CHARS]) if day else ())]
+
+
+def _day(text: str) -> date | None:
+    """Read a date that names its month or is written as ISO 8601; None where day and month may be mistaken."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    named = re.search(r"[A-Za-z]{3}", text)
+    try:
+        if named and len(numbers) == 2:
+            return date(max(numbers), _MONTHS.index(named.group().lower()) + 1, min(numbers))
+        return date(*numbers) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else None
+    except ValueError:  # a month of another language, or a day that does not exist
+        return None
+
+
+def _quarters(end: date, body: str) -> list[str]:
+    """Name the quarter that ends on a day, by the calendar and by the fiscal year that the text speaks of most.
+
+    Quarters of other periods, to which a report compares its own, are told by how far fiscal years may be from the
+    calendar.
+    """
+    middle = end - _TO_THE_MIDDLE
+    own = middle.year * 4 + (middle.month - 1) // 3
+    said = Counter(
+        int(match["year"]) * 4
+        + (int(match["digit"]) - 1 if match["digit"] else _ORDINALS.index(match["word"].lower()))
+        for match in _SAID_QUARTER.finditer(body)
+    )
+    fiscal = [(times, -n) for n, times in said.items() if own <= n <= own + _QUARTERS_AHEAD]
+    numbers = dict.fromkeys([own, -max(fiscal)[1] if fiscal else own])
+    return [f"Q{n % 4 + 1} {n // 4}" for n in numbers]

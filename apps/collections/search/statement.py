@@ -20,7 +20,7 @@ from apps.collections.ingestion.identifiers import LEXEME_PREFIX
 from apps.collections.lexical import SPARSE_DIMS, term_id
 from apps.collections.models import DocumentStatus
 from apps.collections.search.filters import SearchFilter
-from apps.collections.search.types import DEPTH, RRF_K, WEAK_VOTE, QueryVector
+from apps.collections.search.types import DEPTH, LEAST_SPREAD, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
@@ -96,7 +96,7 @@ def search_sql(
         _exact_leg(sql, lexemes)
     if not sql.legs:
         sql.legs.append(
-            "SELECT 0::bigint AS chunk_id, '' AS leg, 0::bigint AS rank, 0::float8 AS measure, 0.0 AS vote WHERE false"
+            "SELECT 0::bigint AS chunk_id, '' AS leg, 0::bigint AS rank, 0::float8 AS measure, 0.0 AS strength WHERE false"
         )
     return sql
 
@@ -108,7 +108,7 @@ def statement_of(sql: Sql) -> str:
         WITH {", ".join(sql.ctes)},
         fused AS (
             SELECT chunk_id,
-                   sum(vote / ({RRF_K} + rank))::float8 AS score,
+                   sum(strength)::float8 AS score,
                    min(rank) FILTER (WHERE leg = 'vector') AS vector_rank,
                    min(rank) FILTER (WHERE leg = 'lexical') AS lexical_rank,
                    min(rank) FILTER (WHERE leg = 'exact') AS exact_rank,
@@ -119,6 +119,7 @@ def statement_of(sql: Sql) -> str:
         )
         SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
                c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
+               d.cover, d.lexical_form AS form,
                f.score, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25
         FROM fused f
         JOIN collections_chunk c ON c.id = f.chunk_id AND c.tenant_id = %(tenant)s
@@ -286,12 +287,30 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
         )
     if parts:
+        # Every chunk has a distance: no place of the list is empty.
+        above = _above("-measure", places="count(*) OVER ()", least="-max(measure) OVER ()")
         sql.legs.append(
             f"""(SELECT chunk_id, 'vector' AS leg, row_number() OVER (ORDER BY measure, chunk_id) AS rank, measure,
-                        {_vote(sql, number, vector)} AS vote
+                        {_vote(sql, number, vector)} * {above} AS strength
                  FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found ORDER BY measure, chunk_id LIMIT {DEPTH})
                  nearest)"""
         )
+
+
+def _above(measure: str, *, places: str, least: str) -> str:
+    """Return how far a candidate stands above the least of its leg, in standard deviations: what a leg says of it.
+
+    Ranks would say the same of a passage far ahead of all others and of the first of fifty alike.
+
+    Args:
+        measure: of the candidate; more is better.
+        places: how many the standard deviation is of; those without a candidate measure nothing.
+        least: what a passage measures at most that the leg does not name.
+    """
+    mean = f"sum({measure}) OVER () / {places}"
+    variance = f"sum(({measure}) ^ 2) OVER () / {places} - ({mean}) ^ 2"
+    # Rounding may leave a little less than nothing.
+    return f"({measure} - ({least})) / greatest(sqrt(greatest({variance}, 0)), {LEAST_SPREAD})"
 
 
 def _vote(sql: Sql, number: int, vector: QueryVector) -> str:
@@ -346,9 +365,11 @@ def _lexical_leg(sql: Sql, terms: Sequence[int], postings: Sequence[Postings]) -
         )
     for number, one in enumerate(postings):
         parts += _postings_parts(sql, number, one, score)
+    # A chunk without a word of the question measures 0; of the others at most the list's last is known.
+    least = f"CASE WHEN count(*) OVER () < {DEPTH} THEN 0 ELSE -max(negative) OVER () END"
     sql.legs.append(
         f"""(SELECT chunk_id, 'lexical' AS leg, row_number() OVER (ORDER BY negative, chunk_id) AS rank,
-                    -negative AS measure, 1.0 AS vote
+                    -negative AS measure, {_above("-negative", places=str(DEPTH), least=least)} AS strength
              FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found WHERE negative < 0
                    ORDER BY negative, chunk_id LIMIT {DEPTH}) best)"""
     )
@@ -387,9 +408,11 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
                             WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
                               AND f.term = a.term), 0) <= {MAX_CHUNKS_PER_IDENTIFIER})"""
     )
+    # Behind those that hold it stand as many as any leg names that do not: what few hold says more.
+    above = _above("score", places=f"(count(*) OVER () + {DEPTH})", least="0")
     sql.legs.append(
         f"""(SELECT chunk_id, 'exact' AS leg, row_number() OVER (ORDER BY score DESC, chunk_id) AS rank,
-                    score AS measure, 1.0 AS vote
+                    score AS measure, {above} AS strength
              FROM (SELECT h.chunk_id, h.score
                    FROM collections_identifier_hits((SELECT rare FROM identifiers), %(scope)s::bigint[]) h
                    WHERE {sql.allows("h.document_id", "h.chunk_id")}
