@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('collections', '0015_text_recognition'),
+        ('collections', '0016_git_repositories'),
     ]
 
     operations = [
