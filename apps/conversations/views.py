@@ -200,6 +200,7 @@ def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> Ht
         "chunk_count": shown.chunk_count,
         "before": shown.before,
         "quote": shown.quote,
+        "mark": shown.mark,
         "after": shown.after,
         "has_image": shown.has_image,
     }
