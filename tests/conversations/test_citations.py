@@ -108,7 +108,7 @@ def test_quote_is_the_sentence_that_supports_the_claim() -> None:
     ("answer", "quote"),
     [
         ("> “Bikes of U.S. make are\\* free.” [c5]", "Bikes of U.S. make are* free."),
-        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make\nare* free."),
+        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make are* free."),
         ("As said [c1]. Cars pay 2.5 percent. [c5]", "Cars pay 2.5 percent."),
         ("A truck is charged 25 percent [c5].", "Trucks pay 25 percent."),
         ("Something else altogether [c5].", "Cars pay 2.5 percent."),
