@@ -141,7 +141,7 @@ class Truth:
 
     def _runs(self, page: int | None) -> Iterator[tuple[Block, Block | None]]:
         blocks = [block for block in self.blocks if page is None or block.page in (page, page + 1)]
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             if page is None or block.page == page:
                 joined = after if page is not None and after and after.page == page + 1 else None
                 yield block, None
@@ -296,7 +296,11 @@ def _markdown(path: Path) -> Truth:
     truth = Truth(path.name, "markdown")
     lines: list[str] = []
     table: list[list[str]] = []
+    is_code = False
     for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
+        is_code = is_code != line.lstrip().startswith("```")
+        if is_code:
+            continue
         said = _MARKDOWN.sub(lambda m: m[1] or "", line).strip()
         if line.startswith("|"):
             if not re.fullmatch(r"[|:\-\s]+", line):

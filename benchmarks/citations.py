@@ -209,7 +209,7 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder, database():
         jobs: list[tuple[Path, Any]] = [(file, None) for file in files]
-        for pdf in [f for f in files if f.suffix == ".pdf"][: options.scans]:
+        for pdf in rng.sample(pdfs := [f for f in files if f.suffix == ".pdf"], min(options.scans, len(pdfs))):
             if made := scan_make(pdf, 2, Path(folder), rng):
                 jobs.append((made[0], (pdf, made[1])))
         return run(jobs, options, rng)

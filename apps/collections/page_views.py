@@ -52,6 +52,8 @@ def passage_stretches(page: Page, start: int, end: int) -> list[tuple[int, int]]
     """
     at, high = max(0, start - page.char_start), min(len(page.text), end - page.char_start)
     found: list[tuple[int, int]] = []
+    if high <= at:
+        return found
     for kind, low, over, *_ in page.layout.get("regions", ()):
         if kind == "furniture" and low < high and at < over:
             found.append((at, low))

@@ -26,6 +26,7 @@ Kind = Literal["sentence", "row", "line", "heading"]
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
 _UNSPACED_BREAK = re.compile(rf"(?<=[{UNSPACED}、。，！？])[ \t]*\n\s*(?=[{UNSPACED}])")
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\n\s*(?=[^\W\d_])")
+_BROKEN = re.compile(r"\w{1,60}[-\u2010\u00ad][ \t]*\n\s*\w+")
 # A code, a range or an address that a line's end has cut: "2025-" and "0023", "https://" and "www.example.org".
 _TOKEN_BREAK = re.compile(r"(?<=[\w/][-–/@])[ \t]*\n\s*(?=[\w])")
 _MARKUP = (
@@ -35,13 +36,15 @@ _MARKUP = (
         ),
         r"\1",
     ),
-    (re.compile(r"(?<![\\\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*\\])\1(?![\w*])"), r"\2"),
-    (re.compile(r"(?<![\\\w_])(_{1,3})(?=[^\s_])(.+?)(?<=[^\s_\\])\1(?![\w_])"), r"\2"),
-    (re.compile(r"(?<!`)(`{1,2})(?=[^`])(.+?)(?<=[^`])\1(?!`)"), r"\2"),
+    (re.compile(r"(?<![\\\w*])(\*{1,3})(?=[^\s*])(.{1,500}?)(?<=[^\s*\\])\1(?![\w*])"), r"\2"),
+    (re.compile(r"(?<![\\\w_])(_{1,3})(?=[^\s_])(.{1,500}?)(?<=[^\s_\\])\1(?![\w_])"), r"\2"),
+    (re.compile(r"(?<!`)(`{1,2})(?=[^`])(.{1,500}?)(?<=[^`])\1(?!`)"), r"\2"),
     (re.compile(r"<br\s*/?>"), " "),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
 _LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+)?")
+# Of Markdown's lists the numbers are marks as well: Word, and a browser, count the entries by themselves.
+_LEAD_MARKDOWN = re.compile(r"[ \t>]*(?:(?:[-*+•‣◦▪●■□➢✓]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +125,14 @@ class Quotable:
 
     def _hyphen(self, found: re.Match[str]) -> str:
         """Return what stays of a hyphen at a line's end: it goes, unless the text spells the word with it elsewhere."""
-        before = re.search(r"\w+\Z", found.string[: found.start()])
-        after = re.match(r"\w+", found.string[found.end() :])
+        before = re.search(r"\w+\Z", found.string[max(0, found.start() - 40) : found.start()])
+        after = re.match(r"\w+", found.string[found.end() : found.end() + 40])
         if before is None or after is None or after[0][0].isupper():
             return "-"
         words: frozenset[str] | None = self.cache.get("words")
         if words is None:
-            words = frozenset(re.findall(r"\w+(?:-\w+)*", self.text.casefold()))
+            unbroken = _BROKEN.sub(" ", self.text.casefold())
+            words = frozenset(re.findall(r"\w+(?:-\w+)*", unbroken))
             self.cache["words"] = words
         left, right = before[0].casefold(), after[0].casefold()
         if left + right in words:
@@ -191,7 +195,8 @@ def quotable_of(
         is_cut: whether the document has more before the parts, and behind them.
     """
     text, base = "".join(part.text for part in parts), parts[0].char_start
-    units = [u for u in _units(parts, text, base) if u.start < end and start < u.end]
+    lead = _LEAD_MARKDOWN if is_markdown else _LEAD
+    units = [u for u in _units(parts, text, base, lead) if u.start < end and start < u.end]
     low = min([start, *(u.start for u in units)])
     high = max([end, *(u.end for u in units)])
     skips = tuple(
@@ -242,7 +247,9 @@ def _unmarked(text: str) -> str:
     return text
 
 
-def _units(parts: Sequence[PagePart], text: str, base: int) -> list[Unit]:
+def _units(
+    parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str]
+) -> list[Unit]:
     starts = [part.char_start for part in parts]
 
     def page_at(offset: int) -> int | None:
@@ -256,7 +263,7 @@ def _units(parts: Sequence[PagePart], text: str, base: int) -> list[Unit]:
             continue
         if kind == "furniture":
             continue
-        units += _sentences(text, base, prose, page_at)
+        units += _sentences(text, base, prose, lead, page_at)
         prose = []
         if kind == "table":
             units += _rows(text, base, (low, high), rows, body, page_at)
@@ -264,7 +271,7 @@ def _units(parts: Sequence[PagePart], text: str, base: int) -> list[Unit]:
             units += _code_lines(text, base, low, high, page_at)
         elif kind == "heading":
             units += _trimmed(text, base, low, high, page_at(low), "heading")
-    units += _sentences(text, base, prose, page_at)
+    units += _sentences(text, base, prose, lead, page_at)
     return units
 
 
@@ -332,7 +339,11 @@ def _trimmed(
 
 
 def _sentences(
-    text: str, base: int, prose: Sequence[tuple[int, int]], page_at: Any
+    text: str,
+    base: int,
+    prose: Sequence[tuple[int, int]],
+    lead: re.Pattern[str],
+    page_at: Any,
 ) -> Iterator[Unit]:
     """Join the lines of paragraphs, over the borders of pages too, and cut them into sentences."""
     lines = [
@@ -343,8 +354,8 @@ def _sentences(
     for paragraph in paragraph_lines(lines):
         joined, places = "", []
         for line in paragraph:
-            lead = _LEAD.match(line.text) if not places else None
-            skipped = lead.end() if lead else 0
+            begun = lead.match(line.text) if not places else None
+            skipped = begun.end() if begun else 0
             places.append((len(joined), line.start + skipped))
             joined += line.text[skipped:] + "\n"
         at = [place[0] for place in places]
