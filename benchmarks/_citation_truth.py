@@ -98,22 +98,16 @@ class Truth:
         seen: set[str] = set()
         for block in self.blocks:
             for sentence in sentences(block.text):
-                words = sentence.split()
-                spaced = len(words) >= 7 or not sentence.isascii() and len(sentence) > 14
-                if not (40 <= len(sentence) <= 450 or not sentence.isascii() and 15 <= len(sentence) <= 450):
-                    continue
-                if spaced and re.search(r"[.?!。！？؟।]\W*$", sentence) and not sentence[0].islower():
-                    if ".." not in sentence and letters(sentence) not in seen and self._is_prose(sentence):
-                        seen.add(letters(sentence))
-                        yield Asked(self.kind, sentence, block.page)
+                if letters(sentence) not in seen and _is_prose(sentence):
+                    seen.add(letters(sentence))
+                    yield Asked(self.kind, sentence, block.page)
         for row in self.rows:
-            if sum(len(letters(cell)) > 0 for cell in row.cells) >= 2 and letters(row.text) not in seen:
+            if (
+                sum(len(letters(cell)) > 0 for cell in row.cells) >= 2
+                and letters(row.text) not in seen
+            ):
                 seen.add(letters(row.text))
                 yield row
-
-    def _is_prose(self, sentence: str) -> bool:
-        digits = sum(ch.isdigit() for ch in sentence)
-        return digits < 0.2 * len(sentence) and "|" not in sentence and "_" not in sentence
 
     def holds(self, quote: str, page: int | None) -> tuple[bool, bool]:
         """Tell whether a quote stands on a page, and whether it is whole there: sentences, or a row."""
@@ -149,6 +143,21 @@ class Truth:
                     yield block, joined
 
 
+def _is_prose(sentence: str) -> bool:
+    """Tell whether something is a whole sentence that is neither very short nor very long, and no row of a table."""
+    is_spaced = sentence.isascii() or len(sentence.split()) >= 7
+    least = 40 if is_spaced else 15
+    digits = sum(ch.isdigit() for ch in sentence)
+    return (
+        least <= len(sentence) <= 450
+        and (not is_spaced or len(sentence.split()) >= 7)
+        and re.search(r"[.?!。！？؟।]\W*$", sentence) is not None
+        and not sentence[0].islower()
+        and not any(mark in sentence for mark in ("..", "|", "_"))
+        and digits < 0.2 * len(sentence)
+    )
+
+
 def _agree(one: str, two: str, error: float) -> bool:
     return one == two or (error > 0 and _ratio(one, two) >= 1 - error)
 
@@ -169,7 +178,9 @@ def _found(flat: str, wanted: str, error: float) -> list[int]:
     matcher = SequenceMatcher(None, flat, wanted, autojunk=False)
     block = matcher.find_longest_match()
     at = max(0, block.a - block.b)
-    return [at] if block.size > 5 and _ratio(flat[at : at + len(wanted)], wanted) >= 1 - error else []
+    return (
+        [at] if block.size > 5 and _ratio(flat[at : at + len(wanted)], wanted) >= 1 - error else []
+    )
 
 
 _segmenter: dict[str, Any] = {}
@@ -260,7 +271,9 @@ def _xlsx(path: Path) -> Truth:
 
     truth = Truth(path.name, "table")
     for number, sheet in enumerate(openpyxl.load_workbook(path, data_only=True).worksheets, 1):
-        grid = [["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)]
+        grid = [
+            ["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)
+        ]
         _grid(truth, [row for row in grid if any(row)], number, "XLSX")
     return truth
 

@@ -42,9 +42,12 @@ def claim_of(asked: Asked, rng: random.Random) -> str:
     if asked.cells:
         told = [(h, c) for h, c in zip(asked.head, asked.cells, strict=False) if letters(c)]
         rng.shuffle(told)
-        said = [f"{head} is {cell}" if letters(head) else cell for head, cell in told[: max(2, len(told) * 2 // 3)]]
+        said = [
+            f"{head} is {cell}" if letters(head) else cell
+            for head, cell in told[: max(2, len(told) * 2 // 3)]
+        ]
         return "For this one " + " and ".join(said)
-    words = asked.text.rstrip(".?!。！？؟।\"”’)").split()
+    words = asked.text.rstrip('.?!。！？؟।"”’)').split()
     if len(words) < 5:  # a script without spaces: its beginning and its end change places
         text = "".join(words)
         cut = len(text) // 2
@@ -85,9 +88,11 @@ class Product:
             document = Document.objects.get(pk=added.document.pk)
             if document.status in ("ready", "failed"):
                 break
-            run_here(self.tenant.pk, document.job_id)
+            run_here(self.tenant.pk, document.job_id or 0)
         if document.status != "ready":
-            raise SystemExit(f"{path.name}: {document.status} {document.error_code} {document.error_message}")
+            raise SystemExit(
+                f"{path.name}: {document.status} {document.error_code} {document.error_message}"
+            )
         return document
 
     def passages(self, document: Any, asked: Asked, claim: str) -> list[Any]:
@@ -120,7 +125,9 @@ class Product:
         address = reverse(
             "collections:document", args=[self.tenant.slug, self.collection.pk, document.pk]
         )
-        found = self.client.get(f"{address}?{at}chunk={source.passage.chunk_id}&mark={mark}&view={view}")
+        found = self.client.get(
+            f"{address}?{at}chunk={source.passage.chunk_id}&mark={mark}&view={view}"
+        )
         if found.status_code != 200:
             raise SystemExit(f"{address}: {found.status_code}")
         return found.content.decode()
@@ -175,12 +182,18 @@ def check(product: Product, document: Any, truth: Truth, source: Any) -> list[st
     return wrong
 
 
-def scan_make(pdf: Path, pages: int, folder: Path, rng: random.Random) -> tuple[Path, list[int]] | None:
+def scan_make(
+    pdf: Path, pages: int, folder: Path, rng: random.Random
+) -> tuple[Path, list[int]] | None:
     """Draw some pages of a PDF as a PDF of pictures."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(pdf) as document:
-        full = [n for n in range(len(document)) if len(document[n].get_textpage().get_text_range()) > 900]
+        full = [
+            n
+            for n in range(len(document))
+            if len(document[n].get_textpage().get_text_range()) > 900
+        ]
         if not full:
             return None
         chosen = sorted(rng.sample(full, min(pages, len(full))))
@@ -195,7 +208,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--citations", type=int, default=300)
-    parser.add_argument("--scans", type=int, default=3, help="PDFs that are read as scans too, two pages each")
+    parser.add_argument(
+        "--scans", type=int, default=3, help="PDFs that are read as scans too, two pages each"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=30, help="failures to print")
     parser.add_argument("--write", action="store_true", help="write results/citations.json")
@@ -209,7 +224,9 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder, database():
         jobs: list[tuple[Path, Any]] = [(file, None) for file in files]
-        for pdf in rng.sample(pdfs := [f for f in files if f.suffix == ".pdf"], min(options.scans, len(pdfs))):
+        for pdf in rng.sample(
+            pdfs := [f for f in files if f.suffix == ".pdf"], min(options.scans, len(pdfs))
+        ):
             if made := scan_make(pdf, 2, Path(folder), rng):
                 jobs.append((made[0], (pdf, made[1])))
         return run(jobs, options, rng)
@@ -234,14 +251,23 @@ def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.R
                 by_kind.setdefault(asked.kind, []).append(asked)
             for asked in by_kind.values():
                 rng.shuffle(asked)
-            print(f"{path.name}: " + ", ".join(f"{k} {len(v)}" for k, v in by_kind.items()), flush=True)
+            print(
+                f"{path.name}: " + ", ".join(f"{k} {len(v)}" for k, v in by_kind.items()),
+                flush=True,
+            )
             queues += [(document, truth, kind, asked) for kind, asked in by_kind.items()]
         while queues := [queue for queue in queues if queue[3]]:
             for document, truth, kind, left in queues:
-                if not left or sum(n for (_, what), n in counts.items() if what == "all") >= options.citations:
+                if (
+                    not left
+                    or sum(n for (_, what), n in counts.items() if what == "all")
+                    >= options.citations
+                ):
                     continue
                 asked = left.pop()
-                shown += one(product, document, truth, kind, asked, counts, rng, shown < options.show)
+                shown += one(
+                    product, document, truth, kind, asked, counts, rng, shown < options.show
+                )
             if sum(n for (_, what), n in counts.items() if what == "all") >= options.citations:
                 break
     return report(counts, options)
@@ -255,7 +281,9 @@ def one(
     claim = claim_of(asked, rng)
     chunks = product.passages(document, asked, claim)
     wanted = letters(asked.text)
-    held = [c for c in chunks if wanted in letters(c.text)] or [c for c in chunks if wanted[:40] in letters(c.text)]
+    held = [c for c in chunks if wanted in letters(c.text)] or [
+        c for c in chunks if wanted[:40] in letters(c.text)
+    ]
     if not chunks:
         counts[kind, "not found"] += 1
         return 0

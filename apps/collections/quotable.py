@@ -247,9 +247,7 @@ def _unmarked(text: str) -> str:
     return text
 
 
-def _units(
-    parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str]
-) -> list[Unit]:
+def _units(parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str]) -> list[Unit]:
     starts = [part.char_start for part in parts]
 
     def page_at(offset: int) -> int | None:
@@ -352,7 +350,8 @@ def _sentences(
         for line in _lines(text, base, low, high, is_first=(low, high) == prose[0])
     ]
     for paragraph in paragraph_lines(lines):
-        joined, places = "", []
+        joined = ""
+        places: list[tuple[int, int]] = []
         for line in paragraph:
             begun = lead.match(line.text) if not places else None
             skipped = begun.end() if begun else 0

@@ -91,7 +91,7 @@ def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:
-        return low < end and part_start < high
+        return bool(low < end and part_start < high)
 
     return PagePart(
         number=number if is_paged else None,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from apps.collections.quotable import Kind, Quotable, Unit
+from apps.collections.quotable import Quotable, Unit
 from apps.collections.word_parts import UNSPACED
 
 LONGEST = 1_500
@@ -135,7 +135,7 @@ def _weights(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> dict[st
 def _score(quotable: Quotable, units: Sequence[Unit], weights: dict[str, float]) -> float:
     terms = frozenset().union(*(_terms_of(quotable, unit) for unit in units))
     shared = sum(weight for term, weight in weights.items() if term in terms)
-    return shared / (1 + 0.15 * len(terms) ** 0.5)
+    return shared / (1 + 0.15 * math.sqrt(len(terms)))
 
 
 def _terms_of(quotable: Quotable, unit: Unit) -> frozenset[str]:
@@ -162,11 +162,10 @@ def _terms(text: str) -> Iterator[str]:
 
 def _made(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> Quote:
     start, end, kind = units[0].start, units[-1].end, units[0].kind
-    text = (
-        "\n".join(_said(quotable, units))
-        if kind in ("row", "line")
-        else quotable.said(start, end, kind)
-    )
+    if kind in ("row", "line"):
+        text = "\n".join(quotable.said(u.start, u.end, u.kind) for u in units)
+    else:
+        text = quotable.said(start, end, kind)
     if len(text) > LONGEST:
         start, end = _excerpt(quotable, start, end, claim)
         text = quotable.said(start, end, kind)
@@ -177,27 +176,21 @@ def _made(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> Quote:
     return Quote(text, start, end, units[0].page, quotable.header if kind == "row" else "")
 
 
-def _said(quotable: Quotable, units: Sequence[Unit]) -> list[str]:
-    kinds: list[Kind] = [unit.kind for unit in units]
-    return [quotable.said(u.start, u.end, kind) for u, kind in zip(units, kinds, strict=True)]
-
-
 def _excerpt(quotable: Quotable, start: int, end: int, claim: Claim) -> tuple[int, int]:
     """Return the stretch of something very long, from word to word, that holds most of what is claimed."""
     text = quotable.text[start - quotable.start : end - quotable.start]
     wanted = Counter({**dict.fromkeys(_terms(claim.sentence), 1), **dict.fromkeys(_terms(claim.part), 2)})  # fmt: skip
-    words = list(re.finditer(r"\S+", text)) or [re.match(r"(?s).*", text)]
-    hits = [sum(wanted[term] for term in set(_terms(word.group()))) for word in words if word]
-    best, most, first, inside = (0, 0), -1, 0, 0
-    for last, word in enumerate(words):
+    words = [match.span() for match in re.finditer(r"\S+", text)]
+    hits = [sum(wanted[term] for term in set(_terms(text[a:b]))) for a, b in words]
+    best, most, first, inside = 0, -1, 0, 0
+    for last, (_, high) in enumerate(words):
         inside += hits[last]
-        while word and words[first] and word.end() - words[first].start() > _EXCERPT and first < last:  # type: ignore[union-attr]  # fmt: skip
+        while first < last and high - words[first][0] > _EXCERPT:
             inside -= hits[first]
             first += 1
         if inside > most:
-            best, most = (first, last), inside
-    low = words[best[0]].start()  # type: ignore[union-attr]
-    high = best[1]
-    while high + 1 < len(words) and words[high + 1].end() - low <= _EXCERPT:  # type: ignore[union-attr]
-        high += 1
-    return start + low, start + min(words[high].end(), low + LONGEST)  # type: ignore[union-attr]
+            best, most = first, inside
+    low = words[best][0]
+    # What follows the words is what is said about them: the stretch is filled up to its right.
+    high = max(high for a, high in words[best:] if a == low or high - low <= _EXCERPT)
+    return start + low, start + min(high, low + LONGEST)

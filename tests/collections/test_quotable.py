@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -42,12 +43,16 @@ def test_lines_of_a_paragraph_are_joined_and_cut_into_sentences(
 
 
 def test_a_sentence_that_the_chunk_cuts_is_completed_from_around_it() -> None:
-    text = "The first is free. The second pays five percent of what it is worth. The third pays ten."
+    text = (
+        "The first is free. The second pays five percent of what it is worth. The third pays ten."
+    )
     start, end = text.index("pays five"), text.index("it is worth")
     made = quotable_of([PagePart(1, 0, text)], start, end)
     assert said(made) == ["The second pays five percent of what it is worth."]
     kept = quotable_from_json(json.loads(json.dumps(made.to_json(start, text[start:end]))), start, text[start:end])  # fmt: skip
-    assert kept == made and said(kept) == said(made)
+    assert kept is not None
+    assert kept == made
+    assert said(kept) == said(made)
     # What a reader may not see was taken out of the text that is kept: its offsets mean nothing any more.
     assert quotable_from_json(made.to_json(start, text[start:end]), start, "withheld") is None
 
@@ -102,8 +107,6 @@ def test_headings_and_lines_of_code_stand_for_themselves() -> None:
 def test_units_are_inside_the_text_and_in_order(text: str, start: int) -> None:
     made = quotable_plain(text, start, 1)
     assert all(start <= u.start < u.end <= start + len(text) for u in made.units)
-    assert all(
-        one.end <= two.start for one, two in zip(made.units, made.units[1:], strict=False)
-    )
+    assert all(one.end <= two.start for one, two in pairwise(made.units))
     held = "".join("".join(text[u.start - start : u.end - start].split()) for u in made.units)
     assert set("".join(text.split())) - set(held) <= set("-|•")
