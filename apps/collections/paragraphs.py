@@ -16,7 +16,9 @@ from basics.sentences import is_complete
 _BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
 _NUMBERED = re.compile(r"[ \t]*\(?(?:[A-Za-z]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S")
 _LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}|…{2,})\s*\w{0,6}\Z")  # an entry of a table of contents
-_ROW = re.compile(r"\S(?:\t+| {3,}| \| )\S(?:[^\n]*\S)?(?:\t+| {3,}| \| )\S")  # of a table in plain text
+_ROW = re.compile(
+    r"\S(?:\t+| {3,}| \| )\S(?:[^\n]*\S)?(?:\t+| {3,}| \| )\S"
+)  # of a table in plain text
 # A line that ends so goes on, whatever begins the next one.
 _GOES_ON = re.compile(
     r"(?:[,;–—/&(-]|\b(?:a|an|the|of|and|or|to|in|on|at|by|for|from|with|as|that|which|under|is|are|was|were|be|its|their|this|"
@@ -41,6 +43,11 @@ class Line:
     start: int
     text: str
     follows_gap: bool = False
+
+
+def is_row(line: str) -> bool:
+    """Tell whether a line is a row of a table in plain text: three cells or more, with bars, tabs or wide gaps between."""
+    return _ROW.search(line) is not None
 
 
 def paragraph_lines(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -77,7 +84,7 @@ def _is_break(
     if _BULLET.match(lines[i].text):
         return True
     begins = text[0].isupper() or text[0].isdigit() or text[0] in '"“‘«([„'
-    if _LEADER.search(said) or _ROW.search(said) or _ROW.search(text):
+    if _LEADER.search(said) or is_row(said) or is_row(text):
         return True
     is_over = is_complete(said) or said.endswith(":")
     if i - before > 1 or is_gap:

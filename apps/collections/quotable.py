@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
-from apps.collections.paragraphs import Line, paragraph_lines
+from apps.collections.paragraphs import Line, is_row, paragraph_lines
 from apps.collections.word_parts import UNSPACED
 from basics.sentences import sentence_spans
 
@@ -363,9 +363,10 @@ def _sentences(
             index = bisect_right(at, offset) - 1
             return int(places[index][1] + offset - places[index][0])
 
-        for start, end in sentence_spans(joined):
+        is_table = is_row(joined)
+        for start, end in sentence_spans(joined) if not is_table else [(0, len(joined.rstrip()))]:
             first = place(start)
-            yield Unit(first, place(end - 1) + 1, page_at(first))
+            yield Unit(first, place(end - 1) + 1, page_at(first), "row" if is_table else "sentence")
 
 
 def _lines(text: str, base: int, low: int, high: int, *, is_first: bool) -> Iterator[Line]:

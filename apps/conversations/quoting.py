@@ -23,6 +23,7 @@ _VERBATIM_UNITS = 3
 _PART, _SENTENCE, _CONTEXT = 1.0, 0.45, 0.12
 _NUMBER = 3.0
 _TWO = 0.9  # two sentences must say clearly more than one
+_LEAST_OF_TWO = 0.3  # and neither of them next to nothing
 _STEM = 6
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
 _THOUSANDS = re.compile(r",(?=\d{3}(?:\D|\Z))")
@@ -106,8 +107,13 @@ def _best(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> list[Unit]
     for unit in units:
         if (score := _score(quotable, [unit], most)) > best_score:
             best, best_score = [unit], score
+    said = {*_terms(claim.part), *_terms(claim.sentence)}
+    own = {term: weight for term, weight in most.items() if term in said}
     for one, two in pairwise(units):
         if not _follow(quotable, one, two):
+            continue
+        parts = sorted(_score(quotable, [unit], own) for unit in (one, two))
+        if parts[0] <= _LEAST_OF_TWO * parts[1]:
             continue
         if (score := _TWO * _score(quotable, [one, two], most)) > best_score:
             best, best_score = [one, two], score
