@@ -275,6 +275,10 @@ def _xlsx(path: Path) -> Truth:
             ["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)
         ]
         _grid(truth, [row for row in grid if any(row)], number, "XLSX")
+        for row in grid:
+            # A sheet may hold tables side by side: a row is what stands without a gap.
+            told = " | ".join(cell or "\n" for cell in row).split("\n")
+            truth.blocks += [Block(number, [part]) for part in told if letters(part)]
     return truth
 
 

@@ -172,7 +172,7 @@ def check(product: Product, document: Any, truth: Truth, source: Any) -> list[st
     elif not whole and not is_excerpt:
         wrong.append("not whole")
     text = marked_text(product, document, source)
-    held, own = covered([letters(text)], quote)
+    held, own = covered([letters(re.sub(r"\]\([^)]*\)|<br>", "", text))], quote)
     if held < 0.99 or own < _LEAST_OWN:
         wrong.append(f"text mark {held:.2f} {own:.2f}")
     if truth.places and document.is_paged:

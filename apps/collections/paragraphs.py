@@ -50,8 +50,12 @@ def is_row(line: str) -> bool:
     return _ROW.search(line) is not None
 
 
-def paragraph_lines(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Group lines that belong to one paragraph or one entry of a list; blank lines are in none."""
+def paragraph_lines(lines: Sequence[Line], *, is_drawn: bool = False) -> Iterator[list[Line]]:
+    """Group lines that belong to one paragraph or one entry of a list; blank lines are in none.
+
+    Args:
+        is_drawn: the lines are of a page as it is drawn, where a gap may also stand inside of a sentence.
+    """
     width = [len(line.text.strip()) for line in lines]
     filled = [i for i, line in enumerate(lines) if line.text.strip()]
     lists = _title_lists(lines, filled, width)
@@ -61,7 +65,7 @@ def paragraph_lines(lines: Sequence[Line]) -> Iterator[list[Line]]:
         if (
             before is not None
             and paragraph
-            and _is_break(lines, filled, place, width, lists, paragraph[0])
+            and _is_break(lines, filled, place, width, lists, paragraph[0], is_drawn=is_drawn)
         ):
             yield paragraph
             paragraph = []
@@ -77,6 +81,8 @@ def _is_break(
     width: Sequence[int],
     lists: frozenset[int],
     first: Line,
+    *,
+    is_drawn: bool,
 ) -> bool:
     i, before = filled[place], filled[place - 1]
     said, text = lines[before].text.strip(), lines[i].text.strip()
@@ -89,8 +95,8 @@ def _is_break(
     is_over = is_complete(said) or said.endswith(":")
     if i - before > 1 or is_gap:
         # A page ends: in mid-sentence the next one goes on.
-        if not is_gap and not _is_page_end(lines, before, i):
-            return True
+        if not is_gap:
+            return not is_drawn or is_over or not (text[0].islower() or said.endswith(","))
         return is_over or (begins and not _GOES_ON.search(said) and not _is_full(width, filled, place))  # fmt: skip
     if _NUMBERED.match(text) and (
         _ENDS_ENTRY.search(said)
@@ -105,10 +111,6 @@ def _is_break(
     if not begins or (_GOES_ON.search(said) and not is_complete(said)):
         return False
     return not _is_full(width, filled, place, len(text.split(None, 1)[0]))
-
-
-def _is_page_end(lines: Sequence[Line], before: int, i: int) -> bool:
-    return any(line.follows_gap for line in lines[before + 1 : i + 1])
 
 
 def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int = 0) -> bool:

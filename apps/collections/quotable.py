@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -22,6 +22,7 @@ from basics.sentences import sentence_spans
 AROUND = 1_500
 """Characters before and after a chunk in which the rest of its first and last sentence is looked for."""
 _HEADER_MOST = 400
+_ROW_MOST = 700
 Kind = Literal["sentence", "row", "line", "heading"]
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
 _UNSPACED_BREAK = re.compile(rf"(?<=[{UNSPACED}、。，！？])[ \t]*\n\s*(?=[{UNSPACED}])")
@@ -264,7 +265,7 @@ def _units(parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str
         units += _sentences(text, base, prose, lead, page_at)
         prose = []
         if kind == "table":
-            units += _rows(text, base, (low, high), rows, body, page_at)
+            units += _rows(text, base, (low, high), rows, body, lead, page_at)
         elif kind == "code":
             units += _code_lines(text, base, low, high, page_at)
         elif kind == "heading":
@@ -305,17 +306,27 @@ def _stretches(parts: Sequence[PagePart]) -> Iterator[_Stretch]:
 
 
 def _rows(
-    text: str, base: int, span: tuple[int, int], rows: Iterable[int], body: int, page_at: Any
+    text: str,
+    base: int,
+    span: tuple[int, int],
+    rows: Sequence[int],
+    body: int,
+    lead: re.Pattern[str],
+    page_at: Any,
 ) -> Iterator[Unit]:
     low, high = span
-    if not text.startswith("|", low - base):
-        rows = [text.rfind("\n", low - base, row - base) + 1 + base for row in rows if row > low]
-        body = text.rfind("\n", low - base, body - base) + 1 + base if body > low else body
-    rows = list(rows)
+    is_lined = text.startswith("|", low - base)
+    if not is_lined:
+        # Whole lines are rows, also where the reader did not count the first column to the table.
+        rows = [text.rfind("\n", 0, max(0, row - base)) + 1 + base for row in rows]
+        body = text.rfind("\n", 0, max(0, body - base)) + 1 + base if body > low else body
     bounds = sorted({low, high, *(row for row in rows if low < row < high)})
-    if not rows:  # where its rows begin is not known
-        bounds = sorted({*bounds, *(low + m.end() for m in re.finditer("\n", text[low - base : high - base]))})  # fmt: skip
     for start, end in pairwise(bounds):
+        inside = text[start - base : end - base].strip()
+        if not is_lined and len(inside) > _ROW_MOST and "\n" in inside:
+            # The reader has seen a table and not its rows: what it says is read like any text.
+            yield from _sentences(text, base, [(start, end)], lead, page_at)
+            continue
         yield from _trimmed(text, base, start, end, page_at(start), "heading" if start < body else "row")  # fmt: skip
 
 
@@ -349,7 +360,7 @@ def _sentences(
         for low, high in prose
         for line in _lines(text, base, low, high, is_first=(low, high) == prose[0])
     ]
-    for paragraph in paragraph_lines(lines):
+    for paragraph in paragraph_lines(lines, is_drawn=lead is _LEAD):
         joined = ""
         places: list[tuple[int, int]] = []
         for line in paragraph:

@@ -343,6 +343,7 @@ class SourceShown:
     chunk_count: int
     has_image: bool
     mark: str = ""
+    header: str = ""
 
 
 def source_get(
@@ -356,11 +357,10 @@ def source_get(
     turn = turn_get(actor=actor, conversation=conversation, run_id=run_id)
     row = next((c for c in turn.citations.all() if c.number == number), None)
     if row is not None:
-        chunk_id, start, end, quote = row.chunk_id, row.char_start, row.char_end, row.quote
+        chunk_id, place = row.chunk_id, (row.char_start, row.char_end, row.quote)
     else:
         live = _live_source(turn, number)
-        chunk_id, start, end = live.passage.chunk_id, live.char_start, live.char_end
-        quote = live.quote
+        chunk_id, place = live.passage.chunk_id, (live.char_start, live.char_end, live.quote)
     actor.require("collection.read")
     chunk: Chunk | None = (
         Chunk.objects.visible_to(actor)
@@ -370,7 +370,7 @@ def source_get(
     )
     if chunk is None:
         raise Missing("source")
-    around = source_around(chunk, start, end, quote)
+    around = source_around(chunk, *place)
     return SourceShown(
         number=number,
         document=chunk.document,
@@ -382,6 +382,7 @@ def source_get(
         chunk_count=chunk.document.chunk_count,
         has_image=around.page is not None and has_images(chunk.document),
         mark=around.mark,
+        header=live.header if row is None else row.header,
     )
 
 

@@ -60,7 +60,9 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
         call["arguments"] = call["arguments"] if hidden is None else hidden
     question = _said(turn)
     numbers = (
-        {} if turn is None else {c.chunk_ref: c.number for c in reversed(turn.citations.all())}
+        {}
+        if turn is None
+        else {c.chunk_ref: c.number for c in sorted(turn.citations.all(), key=lambda c: -c.number)}
     )
     plan = plan_view(calls, is_over=run.status not in ACTIVE)
     return {
