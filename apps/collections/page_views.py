@@ -11,7 +11,7 @@ from apps.collections.ingestion.detect import IMAGES, PDF
 from apps.collections.ingestion.ocr.types import ScanWord, scan_from_json
 from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
 from apps.collections.ingestion.types import ReadFailure
-from apps.collections.models import Chunk, Document, Page
+from apps.collections.models import Document, Page
 
 SCALE = 2.0
 FORMAT_VERSION = 1  # raise it when images or boxes change, so that kept ones are made anew
@@ -38,12 +38,43 @@ def page_image(document: Document, number: int) -> Path:
     return target
 
 
-def passage_boxes(document: Document, page: Page, chunk: Chunk) -> list[Rect]:
-    """Return where a chunk stands on a page's image, a rectangle per line; empty where it cannot be told."""
-    start = max(0, chunk.char_start - page.char_start)
-    end = min(len(page.text), chunk.char_end - page.char_start)
-    if end <= start:
-        return []
+def passage_stretches(page: Page, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of a passage that stand on a page, its running header and footer left out.
+
+    Args:
+        start: where the passage begins in the document's text.
+        end: just past its end.
+
+    Returns:
+        Offsets into the page's text, in order.
+    """
+    at, high = max(0, start - page.char_start), min(len(page.text), end - page.char_start)
+    found: list[tuple[int, int]] = []
+    if high <= at:
+        return found
+    for kind, low, over, *_ in page.layout.get("regions", ()):
+        if kind == "furniture" and low < high and at < over:
+            found.append((at, low))
+            at = over
+    found.append((at, high))
+    return [(a, b) for a, b in found if page.text[a:b].strip()]
+
+
+def passage_boxes(document: Document, page: Page, start: int, end: int) -> list[Rect]:
+    """Return where a passage stands on a page's image, a rectangle per line; empty where it cannot be told.
+
+    Args:
+        start: where the passage begins in the document's text.
+        end: just past its end.
+    """
+    return [
+        box
+        for low, high in passage_stretches(page, start, end)
+        for box in _stretch_boxes(document, page, low, high)
+    ]
+
+
+def _stretch_boxes(document: Document, page: Page, start: int, end: int) -> list[Rect]:
     if scan := page.layout.get("scan"):
         read = scan_from_json(scan)
         marks = _word_marks([w for w in read.words if w.char_start < end and start < w.char_end])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from basics.errors import Missing
 from web.requests import TenantRequest, allowed
 
 _BLOCK = 256 * 1024
+_MARK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _BOX_WIDTH = 1000  # units of the overlay's coordinates across a page
 
 SKIPPED = {
@@ -47,12 +49,13 @@ class PageShown:
 @require_GET
 @allowed("collection.read")
 def document(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
-    """Show one page; ``?chunk=`` marks a passage, ``?page=`` and ``?view=`` choose."""
+    """Show one page; ``?chunk=`` marks a passage, ``?mark=START-END`` what is quoted of it, ``?page=`` and ``?view=`` choose."""
     actor = request.actor
     shown = selectors.document_get(actor=actor, pk=doc_pk, collection_pk=pk)
     chosen = _chosen_chunk(request, shown)
-    page = _chosen_page(request, shown, chosen.chunk if chosen else None)
     chunk = chosen.chunk if chosen else None
+    mark = _chosen_mark(request, chunk)
+    page = _chosen_page(request, shown, mark)
     has_image = page is not None and page_views.has_images(shown)
     view = request.GET.get("view", "")
     if view not in ("image", "text") or not has_image:
@@ -65,8 +68,9 @@ def document(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         "page_count": shown.page_count,
         "view": view,
         "has_image": has_image,
-        "segments": _segments(page, chunk),
+        "segments": _segments(page, mark),
         "chunk": chunk,
+        "mark": request.GET["mark"] if mark and "mark" in request.GET else "",
         "chunks": [chunk_dress(c) for c in selectors.page_chunks(actor=actor, page=page)]
         if page
         else [],
@@ -76,7 +80,7 @@ def document(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         "previous_chunk": chosen.previous if chosen else None,
         "next_chunk": chosen.next if chosen else None,
         "can_write": actor.can("document.write"),
-        "overlay": _overlay(shown, page, chunk) if view == "image" and page and chunk else None,
+        "overlay": _overlay(shown, page, mark) if view == "image" and page and mark else None,
     }
     return render(request, "collections/document.html", context)
 
@@ -93,13 +97,30 @@ def _chosen_chunk(request: TenantRequest, shown: Document) -> selectors.ChunkDet
     return detail
 
 
-def _chosen_page(request: TenantRequest, shown: Document, chunk: Chunk | None) -> Page | None:
+def _chosen_mark(request: TenantRequest, chunk: Chunk | None) -> tuple[int, int] | None:
+    """Return what is marked, in offsets of the document's text: what the address says, else the chosen chunk.
+
+    Raises:
+        Missing: the address says something else than two offsets.
+    """
+    wanted = request.GET.get("mark", "")
+    if not wanted:
+        return None if chunk is None else (chunk.char_start, chunk.char_end)
+    found = _MARK.fullmatch(wanted)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise Missing("mark")
+    return int(found[1]), int(found[2])
+
+
+def _chosen_page(
+    request: TenantRequest, shown: Document, mark: tuple[int, int] | None
+) -> Page | None:
     wanted = request.GET.get("page", "")
     if wanted.isdecimal() and shown.page_count:
         number = min(max(1, int(wanted)), shown.page_count)
         return selectors.page_get(actor=request.actor, document=shown, number=number)
-    if chunk is not None:
-        return selectors.page_at(actor=request.actor, document=shown, offset=chunk.char_start)
+    if mark is not None:
+        return selectors.page_at(actor=request.actor, document=shown, offset=mark[0])
     return selectors.page_get(actor=request.actor, document=shown, number=1)
 
 
@@ -112,21 +133,26 @@ def _shown(page: Page | None) -> PageShown | None:
     )
 
 
-def _segments(page: Page | None, chunk: Chunk | None) -> list[dict[str, Any]]:
-    """Cut a page's text at the ends of the chosen passage."""
+def _segments(page: Page | None, mark: tuple[int, int] | None) -> list[dict[str, Any]]:
+    """Cut a page's text at the ends of what is marked; the first mark is where the page is scrolled to."""
     if page is None:
         return []
-    if chunk is None:
-        return [{"text": page.text, "is_marked": False}]
-    start = min(max(0, chunk.char_start - page.char_start), len(page.text))
-    end = min(max(start, chunk.char_end - page.char_start), len(page.text))
-    parts = ((page.text[:start], False), (page.text[start:end], True), (page.text[end:], False))
-    return [{"text": text, "is_marked": is_marked} for text, is_marked in parts if text]
+    parts: list[tuple[str, bool, bool]] = []
+    at = 0
+    for start, end in page_views.passage_stretches(page, *mark) if mark else ():
+        parts += [(page.text[at:start], False, False), (page.text[start:end], True, at == 0)]
+        at = end
+    parts.append((page.text[at:], False, False))
+    return [
+        {"text": text, "is_marked": is_marked, "is_first": is_first}
+        for text, is_marked, is_first in parts
+        if text
+    ]
 
 
-def _overlay(shown: Document, page: Page, chunk: Chunk) -> dict[str, Any] | None:
+def _overlay(shown: Document, page: Page, mark: tuple[int, int]) -> dict[str, Any] | None:
     """Return the passage's boxes in the coordinates of an SVG as wide as 1000 units, None where there are none."""
-    boxes = page_views.passage_boxes(shown, page, chunk)
+    boxes = page_views.passage_boxes(shown, page, *mark)
     if not boxes or not page.width or not page.height:
         return None
     height = _BOX_WIDTH * page.height / page.width

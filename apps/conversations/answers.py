@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from apps.conversations.citations import answer_number
+from apps.conversations.citations import Numbering, answer_number, markers_number, numbering
 from toolloop.output import Output, clean_json, extract_json, output_of
 
 if TYPE_CHECKING:
@@ -145,21 +145,25 @@ def follow_ups_of(value: Mapping[str, Any]) -> list[str]:
     return [text[:300] for text in texts if text][:MAX_FOLLOW_UPS]
 
 
-def value_cited(value: Any, numbers: Mapping[int, int]) -> Any:
+def value_cited(value: Any, numbers: Mapping[int, Sequence[int]]) -> Any:
     """Return an answer's value with its markers as ``[1]``, those that name no source left out.
 
     Args:
-        numbers: of the stored sources, by chunk id.
+        numbers: of the sources, by chunk id, for each of its markers in turn.
     """
+    return _value_cited(value, numbering(numbers))
+
+
+def _value_cited(value: Any, find: Numbering) -> Any:
     if isinstance(value, dict):
-        return {key: value_cited(item, numbers) for key, item in value.items()}
+        return {key: _value_cited(item, find) for key, item in value.items()}
     if isinstance(value, list):
-        items = [value_cited(item, numbers) for item in value]
+        items = [_value_cited(item, find) for item in value]
         return [kept for kept, item in zip(items, value, strict=True) if kept != "" or item == ""]
     if not isinstance(value, str):
         return value
     text = f"[{value}]" if _ID.fullmatch(value) else value
-    return answer_number(text, numbers).text
+    return markers_number(text, find).text
 
 
 def label_of(key: str) -> str:

@@ -111,8 +111,13 @@ class CitationOutput(serializers.Serializer[Any]):
     document_id = serializers.IntegerField(allow_null=True)
     document_name = serializers.CharField()
     collection_name = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True)
-    quote = serializers.CharField(help_text="The cited passage, word for word.")
+    page = serializers.IntegerField(allow_null=True, help_text="Where the quote begins.")
+    quote = serializers.CharField(
+        help_text="Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."
+    )
+    header = serializers.CharField(
+        help_text="The column header of the table that the quote is a row of; else empty."
+    )
     char_start = serializers.IntegerField(help_text="Offset of the quote in the document's text.")
     char_end = serializers.IntegerField()
 

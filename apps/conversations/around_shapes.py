@@ -120,6 +120,9 @@ class SharedCitationOutput(serializers.Serializer[Any]):
     collection_name = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
     quote = serializers.CharField(help_text="Empty where you may not see the source.")
+    header = serializers.CharField(
+        help_text="The column header of the table that the quote is a row of; else empty."
+    )
 
     class Meta:
         ref_name = "SharedCitation"

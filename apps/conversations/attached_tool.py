@@ -42,7 +42,7 @@ def _read(scope: Scope) -> ToolOutput:
         for chunk in passages_whole(whole, actor)
     ]
     told = [f"“{row.name}”: {_how(row, whole, row.pk in scope.given.shown)}" for row in rows]
-    return results_output(results, " ".join(told), _summary(rows), "")
+    return results_output(scope, results, " ".join(told), _summary(rows), "")
 
 
 def _how(row: Attachment, whole: dict[int, int], is_shown: bool) -> str:

@@ -59,7 +59,7 @@ class DecidedLine:
 
 @dataclass(frozen=True, slots=True)
 class CitationCard:
-    """One source as its card shows it; ``pk`` names it in URLs while the answer is live and after."""
+    """One source as its card shows it; ``pk`` names it in URLs while the answer is live and after. ``header`` is a row's."""
 
     pk: str
     number: int
@@ -67,6 +67,7 @@ class CitationCard:
     collection_name: str
     page: int | None
     quote: str
+    header: str = ""
 
 
 def calls_plan(calls: Iterable[Any], *, is_over: bool) -> PlanView | None:
@@ -176,8 +177,9 @@ def source_cards(run_id: int, sources: Iterable[Source]) -> list[CitationCard]:
             s.number,
             s.passage.document_name,
             s.passage.collection_name,
-            s.passage.page,
+            s.page,
             s.quote,
+            s.header,
         )
         for s in sources
     ]
@@ -187,7 +189,13 @@ def citation_cards(run_id: int, rows: Iterable[Citation]) -> list[CitationCard]:
     """Return the cards of stored sources."""
     return [
         CitationCard(
-            f"{run_id}-{r.number}", r.number, r.document_name, r.collection_name, r.page, r.quote
+            f"{run_id}-{r.number}",
+            r.number,
+            r.document_name,
+            r.collection_name,
+            r.page,
+            r.quote,
+            r.header,
         )
         for r in rows
     ]

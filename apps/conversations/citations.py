@@ -8,22 +8,27 @@ that is only half written is not shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from apps.collections.quotable import Quotable, quotable_from_json, quotable_plain
+from apps.conversations.quoting import Claim, quote_choose
+from basics.sentences import sentence_spans
 
 # An id has at most 18 digits: it then fits the database's bigint.
 _ID = r"[cC]\d{1,18}"
 _MARKER = re.compile(rf"\[({_ID}(?:[,;\s]+{_ID})*)\s?\]")
 _HALF = re.compile(r"\[[cC](?:\d[\d\s,;cC]*)?\Z")
 _HALF_MOST = 400
+_MARKERS_MOST = 100  # of one passage that are looked at each for itself
+_CLAIM_MOST = 2_000
+_CONTEXT = 300
 # Not after "U.S." and the like: an abbreviation ends no sentence.
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+"
 )
 _WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_QUOTE_MOST = 400
-_QUOTE_LONGEST = 2000
 _COMMON = frozenset(
     [
         "a",
@@ -71,6 +76,7 @@ class Passage:
         chunk_id: the number in its marker.
         char_start: where ``text`` begins in the document's text.
         quote: words of ``text`` that the model itself has named as what it rests on, "" where it names none.
+        quotable: its sentences and rows, None where nothing but ``text`` is known.
     """
 
     chunk_id: int
@@ -81,17 +87,30 @@ class Passage:
     page: int | None = None
     char_start: int = 0
     quote: str = ""
+    quotable: Quotable | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A cited passage with its number and the words in it that the answer rests on."""
+    """A quote with its number: the sentence or row of a passage that the answer rests on.
+
+    Attributes:
+        quote: whole, its lines joined; with "…" where something longer than ``quoting.LONGEST`` was cut.
+        char_start: where it begins in the document's text.
+        char_end: just past its end.
+        page: where it begins, None for a document without pages.
+        header: the column header of a row, "" for everything else.
+        markers: which of the passage's markers in the answer name it, counted from 0.
+    """
 
     number: int
     passage: Passage
     quote: str
     char_start: int
     char_end: int
+    page: int | None = None
+    header: str = ""
+    markers: list[int] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +123,9 @@ class Piece:
     text: str
     numbers: tuple[int, ...] = ()
     unsupported: bool = False
+
+
+Numbering = Callable[[list["Source"], int, int], int | None]
 
 
 @dataclass(slots=True)
@@ -127,22 +149,70 @@ class Cited:
 def answer_cite(text: str, passages: Mapping[int, Passage]) -> Cited:
     """Take an answer apart at its markers and number the sources by first appearance.
 
+    A source is a quote: a passage cited for two of its rows is two sources.
+
     Args:
         text: the answer as the model wrote it, perhaps still growing.
         passages: what was retrieved in this run, by chunk id.
     """
-    return _cite(text, lambda known, chunk_id, at: _numbered(text, passages, known, chunk_id, at))
+    counted: Counter[int] = Counter()
+
+    def find(known: list[Source], chunk_id: int, at: int) -> int | None:
+        passage = passages.get(chunk_id)
+        if passage is None:
+            return None
+        counted[chunk_id] += 1
+        return _numbered(text, passage, known, counted[chunk_id] - 1, at)
+
+    return markers_number(text, find)
 
 
-def answer_number(text: str, numbers: Mapping[int, int]) -> Cited:
-    """Take a finished answer apart with the numbers its sources were stored under (chunk id to number).
+def answer_number(text: str, numbers: Mapping[int, Sequence[int]]) -> Cited:
+    """Take a finished answer apart with the numbers its sources were stored under.
 
     The pieces are those of ``answer_cite``; ``sources`` stays empty, the stored rows are the sources.
+
+    Args:
+        numbers: by chunk id, for each of its markers in turn; see ``numbers_of``. The last one counts for all that follow.
     """
-    return _cite(text, lambda _, chunk_id, __: numbers.get(chunk_id))
+    return markers_number(text, numbering(numbers))
 
 
-def _cite(text: str, find: Callable[[list[Source], int, int], int | None]) -> Cited:
+def numbering(numbers: Mapping[int, Sequence[int]]) -> Numbering:
+    """Return what gives each marker of a passage its number, in turn."""
+    counted: Counter[int] = Counter()
+
+    def find(_: list[Source], chunk_id: int, __: int) -> int | None:
+        told = numbers.get(chunk_id)
+        if not told:
+            return None
+        counted[chunk_id] += 1
+        return told[min(counted[chunk_id], len(told)) - 1]
+
+    return find
+
+
+def numbers_of(rows: Iterable[tuple[int, int, Sequence[int]]]) -> dict[int, list[int]]:
+    """Return for each passage the numbers of its markers in turn.
+
+    Args:
+        rows: stored sources: chunk id, number, which of the passage's markers name it (none for all of them).
+    """
+    found: dict[int, dict[int, int]] = {}
+    for chunk_id, number, markers in rows:
+        found.setdefault(chunk_id, {}).update(dict.fromkeys(markers or (0,), number))
+    return {
+        chunk_id: [told.get(n, told[min(told)]) for n in range(max(told) + 1)]
+        for chunk_id, told in found.items()
+    }
+
+
+def markers_number(text: str, find: Numbering) -> Cited:
+    """Take an answer apart at its markers.
+
+    Args:
+        find: gives an id's number, None where it names nothing; gets the sources so far, the chunk's id and the marker's place.
+    """
     cited = Cited()
     at, end = 0, len(text)
     if (half := _HALF.search(text, max(0, end - _HALF_MOST))) is not None:
@@ -170,80 +240,34 @@ def _cite(text: str, find: Callable[[list[Source], int, int], int | None]) -> Ci
     return cited
 
 
-def _numbered(
-    text: str, passages: Mapping[int, Passage], known: list[Source], chunk_id: int, at: int
-) -> int | None:
-    passage = passages.get(chunk_id)
-    if passage is None:
-        return None
-    for source in known:
-        if source.passage.chunk_id == chunk_id:
+def _numbered(text: str, passage: Passage, known: list[Source], marker: int, at: int) -> int:
+    mine = [source for source in known if source.passage.chunk_id == passage.chunk_id]
+    if mine and marker >= _MARKERS_MOST:
+        return mine[0].number
+    quotable = passage.quotable or quotable_plain(passage.text, passage.char_start, passage.page)
+    found = quote_choose(quotable, claim_before(text, at), passage.quote)
+    for source in mine:
+        if (source.char_start, source.char_end) == (found.start, found.end):
+            source.markers.append(marker)
             return source.number
-    start, end = _quote(text, at, passage)
-    known.append(
-        Source(
-            len(known) + 1,
-            passage,
-            passage.text[start:end],
-            passage.char_start + start,
-            passage.char_start + end,
-        )
-    )
-    return len(known)
+    source = Source(
+        len(known) + 1, passage, found.text, found.start, found.end, found.page, found.header, [marker]
+    )  # fmt: skip
+    known.append(source)
+    return source.number
 
 
-def _quote(text: str, at: int, passage: Passage) -> tuple[int, int]:
-    """Return what a marker at ``at`` rests on: what the model names, or repeats word for word, else the best match."""
-    named = passage.quote.strip()
-    if named and (found_at := passage.text.find(named)) >= 0:
-        return found_at, found_at + len(named)
-    line = text[max(0, at - _QUOTE_LONGEST) : at].rsplit("\n", 1)[-1]
-    parts = [part for part in _MARKER.split(line)[::2] if part.strip()]
-    sentence = sentence_before(text, at)
-    for claim in (parts[-1] if parts else "", sentence):
-        found = verbatim_find(claim, passage.text)
-        if found is not None:
-            return found
-    return quote_find(sentence, passage.text)
-
-
-def verbatim_find(claim: str, text: str) -> tuple[int, int] | None:
-    """Return where a claim of at least three words stands in ``text``, whatever its white space and Markdown escapes."""
-    plain = _ESCAPE.sub(r"\1", claim).strip(' \t\n*_>#-"“”')
-    words = plain.split()
-    if len(words) < 3:
-        return None
-    found = re.search(r"\s+".join(map(re.escape, words)), text)
-    return None if found is None else found.span()
-
-
-def sentence_before(text: str, at: int) -> str:
-    """Return the sentence that ends at ``at``, without markers; the whole line when it has no end before."""
-    before = _MARKER.sub("", text[max(0, at - _QUOTE_LONGEST) : at]).rstrip()
-    ends = [match.end() for match in _SENTENCE_END.finditer(before) if match.end() < len(before)]
-    return before[ends[-1] :] if ends else before
-
-
-def quote_find(sentence: str, text: str) -> tuple[int, int]:
-    """Return where in ``text`` the passage stands that supports the sentence best, as (start, end).
-
-    The one or two sentences of the text that share most of its words, numbers counting more and very common words not at
-    all; the beginning when none does.
-    """
-    spans = sentences_of(text)
-    wanted = words_weighted(sentence)
-    best, best_score = (spans[0] if spans else (0, 0)), 0.0
-    words = [set(words_weighted(text[start:end])) for start, end in spans]
-    for index, (start, end) in enumerate(spans):
-        windows = [((start, end), words[index])]
-        if index + 1 < len(spans):
-            windows.append(((start, spans[index + 1][1]), words[index] | words[index + 1]))
-        for window, found in windows:
-            shared = sum(weight for word, weight in wanted.items() if word in found)
-            score = shared / (1 + 0.15 * len(found) ** 0.5)
-            if score > best_score:
-                best, best_score = window, score
-    return best[0], min(best[1], best[0] + _QUOTE_MOST)
+def claim_before(text: str, at: int) -> Claim:
+    """Return what a marker at ``at`` says to rest on its source, as far as it can be told from the words before it."""
+    before = text[max(0, at - _CLAIM_MOST) : at].rstrip()
+    line_start = before.rfind("\n") + 1
+    line = before[line_start:]
+    bare = _MARKER.sub("", line).rstrip()
+    spans = sentence_spans(bare)
+    sentence = bare[spans[-1][0] :] if spans else bare
+    parts = [part for part in _MARKER.split(line)[::2] if part.strip(" \t.,;:|*")]
+    around = f"{before[:line_start][-_CONTEXT:]}\n{bare[: len(bare) - len(sentence)][-_CONTEXT:]}"
+    return Claim(parts[-1] if parts else "", sentence, _MARKER.sub("", around))
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
@@ -319,5 +343,8 @@ def passages_of(
                     page=row["page"],
                     char_start=row["char_start"],
                     quote=named.get(f"c{row['chunk_id']}", ""),
+                    quotable=quotable_from_json(
+                        row.get("quotable"), row["char_start"], row["text"]
+                    ),
                 )
     return found

@@ -8,7 +8,7 @@ from django.db import connection
 
 from apps.conversations.answered import answer_tell
 from apps.conversations.answers import form_of, shown_text, value_cited
-from apps.conversations.citations import answer_cite, passages_of
+from apps.conversations.citations import answer_cite, numbers_of, passages_of
 from apps.conversations.models import Citation, Message, Turn
 from apps.conversations.services import QUEUE_JOB, TITLE_JOB
 from apps.conversations.support import unsupported_find
@@ -50,7 +50,8 @@ def turn_close(run: Run) -> None:
     if cited.text.strip():
         data, problem = _formed(run, form)
         if data is not None:
-            data = value_cited(data, {s.passage.chunk_id: s.number for s in cited.sources})
+            told = ((s.passage.chunk_id, s.number, s.markers) for s in cited.sources)
+            data = value_cited(data, numbers_of(told))
         Message.objects.create(
             tenant_id=run.tenant_id,
             turn=turn,
@@ -72,8 +73,10 @@ def turn_close(run: Run) -> None:
                 document_id=alive.get(s.passage.chunk_id),
                 document_name=s.passage.document_name[:255],
                 collection_name=s.passage.collection_name[:120],
-                page=s.passage.page,
+                page=s.page,
                 quote=s.quote,
+                header=s.header,
+                markers=s.markers,
                 char_start=s.char_start,
                 char_end=s.char_end,
             )

@@ -67,7 +67,7 @@ def documents_search(
         chosen = collections_named(allowed, names)
         if not chosen and not given.documents:
             note = "There is no collection to search. Tell the user to add documents first."
-            return results_output([], note, "No collection to search", query, found="none")
+            return results_output(scope, [], note, "No collection to search", query, found="none")
         conditions = {**(filters or {}), **scope.searching.filters}
         many = limit or scope.searching.top_k
 
@@ -114,6 +114,7 @@ def documents_search(
         notes.append("Nothing was found. Try other words, or say so.")
     extra = {hit.chunk_id: _beside(hit, kinds.get(hit.document_id, "")) for hit in hits}
     return results_output(
+        scope,
         results,
         " ".join(notes),
         _summary(chosen, query, hits, found.codes),

@@ -75,7 +75,7 @@ def _source_line(row: Citation, is_readable: bool) -> str:
     if not is_readable:
         return f"- [{row.number}] {HIDDEN}"
     where = f", page {row.page}" if row.page else ""
-    quote = " ".join(row.quote.split())
+    quote = " ".join((f"{row.header}: {row.quote}" if row.header else row.quote).split())
     return f"- [{row.number}] {row.document_name} ({row.collection_name}{where}): “{quote}”"
 
 
@@ -104,6 +104,7 @@ def _citation(row: Citation, is_readable: bool) -> dict[str, Any]:
             "collection_name": row.collection_name,
             "page": row.page,
             "quote": row.quote,
+            "header": row.header,
             "char_start": row.char_start,
             "char_end": row.char_end,
         }

@@ -27,7 +27,14 @@ from apps.conversations.cards import (
     source_cards,
     tool_cards,
 )
-from apps.conversations.citations import Cited, Passage, answer_cite, answer_number, flagged
+from apps.conversations.citations import (
+    Cited,
+    Passage,
+    answer_cite,
+    answer_number,
+    flagged,
+    numbers_of,
+)
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
 from apps.conversations.rendering import Block, blocks_render
@@ -232,7 +239,8 @@ def turn_view_ended(
     rows = sorted(citations, key=lambda row: row.number)
     formed = answer is not None and answer.was_formed
     cited = answer_number(
-        shown_text(run.answer, formed), {row.chunk_ref: row.number for row in rows}
+        shown_text(run.answer, formed),
+        numbers_of((row.chunk_ref, row.number, row.markers) for row in rows),
     )
     if answer is not None:
         cited.pieces = flagged(cited.pieces, (end for _, end in answer.unsupported))

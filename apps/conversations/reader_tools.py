@@ -112,7 +112,7 @@ def _chunk(scope: Scope, chunk_id: str) -> ToolOutput:
     results = [result_row(c, c.pk, name, version, collection) for c in shown]
     page = f", page {chunk.page_start}" if chunk.page_start else ""
     points = {c.pk: {"key_points": c.key_points} for c in shown if c.key_points}
-    return results_output(results, "", f"{name}{page}", chunk_id, extra=points)
+    return results_output(scope, results, "", f"{name}{page}", chunk_id, extra=points)
 
 
 def _linked(scope: Scope, chunk_id: str, relation: str, place: int) -> ToolOutput:
@@ -142,7 +142,7 @@ def _linked(scope: Scope, chunk_id: str, relation: str, place: int) -> ToolOutpu
         link.chunk, link.chunk.pk, chunk.document.name, chunk.document.version, collection
     )
     summary = f"{chunk.document.name}: {link.relation} of c{chunk.pk}"
-    return results_output([row], "", summary, chunk_id, extra={link.chunk.pk: told})
+    return results_output(scope, [row], "", summary, chunk_id, extra={link.chunk.pk: told})
 
 
 def _documents(

@@ -32,6 +32,7 @@ from apps.conversations.presentation import (
     with_files,
 )
 from apps.conversations.shown import turns_for
+from apps.conversations.source_place import source_around
 from basics.errors import Missing
 from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
@@ -55,7 +56,6 @@ RECENT = 15
 BUSY = ("running", "waiting")
 """States of ``live_state`` that change by themselves soon."""
 LOADED_TURNS = 20
-_AROUND = 600
 
 
 def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
@@ -331,7 +331,7 @@ def model_default(models: list[ModelInfo], actor: Actor | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceShown:
-    """An opened source: the quote in its surroundings."""
+    """An opened source: the quote in its surroundings; ``mark`` is its place in the document's text, "" where it has gone."""
 
     number: int
     document: Document
@@ -342,6 +342,8 @@ class SourceShown:
     after: str
     chunk_count: int
     has_image: bool
+    mark: str = ""
+    header: str = ""
 
 
 def source_get(
@@ -355,10 +357,10 @@ def source_get(
     turn = turn_get(actor=actor, conversation=conversation, run_id=run_id)
     row = next((c for c in turn.citations.all() if c.number == number), None)
     if row is not None:
-        chunk_id, start, quote = row.chunk_id, row.char_start, row.quote
+        chunk_id, place = row.chunk_id, (row.char_start, row.char_end, row.quote)
     else:
         live = _live_source(turn, number)
-        chunk_id, start, quote = live.passage.chunk_id, live.char_start, live.quote
+        chunk_id, place = live.passage.chunk_id, (live.char_start, live.char_end, live.quote)
     actor.require("collection.read")
     chunk: Chunk | None = (
         Chunk.objects.visible_to(actor)
@@ -368,19 +370,19 @@ def source_get(
     )
     if chunk is None:
         raise Missing("source")
-    at = start - chunk.char_start
-    if at < 0 or chunk.text[at : at + len(quote)] != quote:
-        at, quote = 0, chunk.text  # the document was ingested anew: show the whole passage
+    around = source_around(chunk, *place)
     return SourceShown(
         number=number,
         document=chunk.document,
         chunk=chunk,
-        page=chunk.page_start,
-        before=chunk.text[max(0, at - _AROUND) : at],
-        quote=quote,
-        after=chunk.text[at + len(quote) : at + len(quote) + _AROUND],
+        page=around.page,
+        before=around.before,
+        quote=around.quote,
+        after=around.after,
         chunk_count=chunk.document.chunk_count,
-        has_image=chunk.page_start is not None and has_images(chunk.document),
+        has_image=around.page is not None and has_images(chunk.document),
+        mark=around.mark,
+        header=live.header if row is None else row.header,
     )
 
 

@@ -12,7 +12,7 @@ from django.db.models import Prefetch, QuerySet
 
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.cards import CitationCard
-from apps.conversations.citations import answer_number
+from apps.conversations.citations import answer_number, numbers_of
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
 from apps.conversations.rendering import Block, blocks_render
 from apps.conversations.shown import ShownShares, conversation_withheld
@@ -124,7 +124,8 @@ def _turn(
     rows = turn["citations"]
     cards = [_card(number, row, readable.get(row["document_id"] or 0)) for row in rows]
     cited = answer_number(
-        found.text(turn["answer"]), {row["chunk_ref"]: row["number"] for row in rows}
+        found.text(turn["answer"]),
+        numbers_of((row["chunk_ref"], row["number"], row.get("markers", ())) for row in rows),
     )
     labels = {card.number: card.document_name for card in cards}
     return SharedTurn(
@@ -144,5 +145,5 @@ def _card(number: int, row: Mapping[str, Any], document: Document | None) -> Cit
         return CitationCard(f"{number}-{row['number']}", row["number"], HIDDEN, "", None, "")
     return CitationCard(
         f"{number}-{row['number']}", row["number"], document.name, row["collection_name"],
-        row["page"], row["quote"],
+        row["page"], row["quote"], row.get("header", ""),
     )  # fmt: skip

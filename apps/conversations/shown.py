@@ -155,7 +155,7 @@ def turn_withhold(turn: Turn, found: Withheld) -> None:
     hidden = {row.number for row in citations if is_hidden(row, found)}
     for row in citations:
         if row.number in hidden:
-            row.quote, row.char_start, row.char_end = "", 0, 0
+            row.quote, row.header, row.char_start, row.char_end = "", "", 0, 0
             if (
                 row.document_id is not None
             ):  # what is gone may be named, what is kept from somebody may not

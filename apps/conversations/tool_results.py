@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.collections.models import Chunk, Collection
+from apps.collections.quotable_rows import quotables_read
 from apps.collections.search import LEGS, SearchHit
 from apps.conversations import selectors
 from apps.conversations.attachments import ATTACHED, Given
@@ -133,6 +134,7 @@ def result_row(
 
 
 def results_output(
+    scope: Scope,
     results: Sequence[dict[str, Any]],
     note: str,
     summary: str,
@@ -144,7 +146,8 @@ def results_output(
 ) -> ToolOutput:
     """Return what the model reads, and the retrieval trace that citations are resolved against.
 
-    What was found and the note come first: a long result is cut at its end.
+    What was found and the note come first: a long result is cut at its end. The trace also keeps what may be quoted of each
+    passage; the caller is on a database thread.
 
     Args:
         extra: what the model is told of a passage besides, by chunk id.
@@ -165,7 +168,9 @@ def results_output(
     said = {"found": found} if found else {}
     named = {"codes": list(codes)} if codes else {}
     content = json.dumps({**said, "note": note, **named, "results": told}, ensure_ascii=False)
-    return ToolOutput(content, {"query": query, "summary": summary, "results": list(results)})
+    quotables = quotables_read(scope.tenant.pk, [r["chunk_id"] for r in results])
+    kept = [{**r, "quotable": quotables.get(r["chunk_id"])} for r in results]
+    return ToolOutput(content, {"query": query, "summary": summary, "results": kept})
 
 
 def passages_counted(count: int) -> str:

@@ -168,7 +168,7 @@ def _related(scope: Scope, name: str, relation: str, names: Sequence[str]) -> To
     if not said:
         note = f"The code graph knows no {relation} of “{name}”. Try the relation “about”, or another name."
     summary = f"{passages_counted(len(results))}: {relation} of “{name}”"
-    return results_output(results, note, summary, name, extra=extra)
+    return results_output(scope, results, note, summary, name, extra=extra)
 
 
 def _edges(actor: Actor, collection: Collection, name: str, relation: str) -> list[tuple[int, str]]:

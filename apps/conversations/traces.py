@@ -59,7 +59,11 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
         hidden = call.pop("arguments_masked")
         call["arguments"] = call["arguments"] if hidden is None else hidden
     question = _said(turn)
-    numbers = {} if turn is None else {c.chunk_ref: c.number for c in turn.citations.all()}
+    numbers = (
+        {}
+        if turn is None
+        else {c.chunk_ref: c.number for c in sorted(turn.citations.all(), key=lambda c: -c.number)}
+    )
     plan = plan_view(calls, is_over=run.status not in ACTIVE)
     return {
         "run_id": run.pk,

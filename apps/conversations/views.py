@@ -193,13 +193,14 @@ def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> Ht
         actor=request.actor, conversation=conversation, run_id=int(run_id), number=int(number)
     )
     context = {
-        "citation": {"number": shown.number},
+        "citation": {"number": shown.number, "header": shown.header},
         "document": shown.document,
         "page": shown.page,
         "chunk": shown.chunk,
         "chunk_count": shown.chunk_count,
         "before": shown.before,
         "quote": shown.quote,
+        "mark": shown.mark,
         "after": shown.after,
         "has_image": shown.has_image,
     }

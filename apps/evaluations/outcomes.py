@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -157,7 +158,7 @@ def _chunks(
 ) -> dict[int, list[_Chunk]]:
     near = Q(pk__in=[])
     for source, pks in zip(sources, wanted, strict=True):
-        there = Q(text__contains=source.quote[:_QUOTE_HEAD])
+        there = Q(text__regex=_head(source.quote))
         if source.end:
             there |= Q(char_start__lt=source.end, char_end__gt=source.start)
         near |= Q(document_id__in=pks) & there
@@ -176,10 +177,10 @@ def _label(source: Source, chunks: Sequence[_Chunk]) -> Label:
         spans = [(c[0], c[2], c[3]) for c in at_place]
         gains = gains_of(source.start, source.end, spans)
         return Label(at_place[0][1], source.start, source.end, source.quote, gains)
-    head = source.quote[:_QUOTE_HEAD]
+    head = re.compile(_head(source.quote))
     for pk, document, start, _, text in chunks:
-        if (at := text.find(head)) >= 0:
-            begin = start + at
+        if found := head.search(text):
+            begin = start + found.start()
             end = begin + len(source.quote)
             near = [(c[0], c[2], c[3]) for c in chunks if c[1] == document]
             gains = gains_of(begin, end, near) or {pk: 1.0}
@@ -187,10 +188,19 @@ def _label(source: Source, chunks: Sequence[_Chunk]) -> Label:
     return Label(source.document_id, source.start, source.end, source.quote, {})
 
 
+def _head(quote: str) -> str:
+    """Return the pattern of how a quote begins; its lines may be joined, or broken elsewhere than in the document."""
+    words = quote[:_QUOTE_HEAD].split()
+    return r"\s+".join(re.escape(word) for word in words) or r"\Z"
+
+
 def _stands(source: Source, chunk: _Chunk) -> bool:
-    """Return whether the chunk's part of the passage is still what was quoted."""
+    """Return whether the chunk's part of the passage is still what was quoted, letter by letter."""
     _, _, start, end, text = chunk
     low, high = max(source.start, start), min(source.end, end)
-    return (
-        text[low - start : high - start] == source.quote[low - source.start : high - source.start]
-    )
+    part, quote = _letters(text[low - start : high - start]), _letters(source.quote)
+    return bool(part) and (part in quote or quote in part)
+
+
+def _letters(text: str) -> str:
+    return "".join(ch for ch in text if ch.isalnum())

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from basics.sentences import sentence_spans
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|_", re.UNICODE)
 # Both patterns begin where a run of their characters begins: a hostile text of dots or dashes costs linear time.
 # 8471.30.01, 19 CFR 351.224(b), CVE-2024-3094, ISO-9001, v1.2.3: letters or digits joined by . - / with a digit in it.
@@ -30,13 +32,6 @@ _LONGEST_QUOTE = 420
 _SHORTEST_QUOTE = 20
 _IDENTIFIER_WEIGHT = 4.0
 _HEADING_SHARE = 0.5
-_ABBREVIATIONS = frozenset(
-    """
-    e.g i.e etc vs no nos sec secs art arts para fig figs al cf ch chs p pp mr mrs ms dr prof st inc ltd co corp c.f.r u.s.c fed reg
-    jr sr approx dept est vol rev ed eds u.s u.k a.m p.m jan feb mar apr jun jul aug sep sept oct nov dec
-    """.split()  # noqa: SIM905 - a list of words reads better as text
-)
-_BOUNDARY = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|[。！？]+[」』”]*\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,8 @@ def split(text: str) -> list[str]:
 
     def end_paragraph() -> None:
         if paragraph:
-            units.extend(_sentences(" ".join(paragraph)))
+            joined = " ".join(paragraph)
+            units.extend(joined[start:end] for start, end in sentence_spans(joined))
             paragraph.clear()
 
     for line in text.splitlines():
@@ -151,27 +147,6 @@ def split(text: str) -> list[str]:
             paragraph.append(stripped)
     end_paragraph()
     return [unit for unit in units if len(unit) >= _SHORTEST_QUOTE or identifiers(unit)]
-
-
-def _sentences(text: str) -> list[str]:
-    found: list[str] = []
-    start = 0
-    for match in _BOUNDARY.finditer(text):
-        before = text[start : match.start()]
-        after = text[match.end() : match.end() + 1]
-        last_word = before.rsplit(" ", 1)[-1].lstrip("(\"'“").casefold()
-        is_dot = match.group().startswith(".")
-        if is_dot and (
-            last_word in _ABBREVIATIONS
-            or (len(last_word) == 1 and last_word.isalpha())
-            or after.islower()
-        ):
-            continue
-        found.append(text[start : match.end()].strip())
-        start = match.end()
-    if text[start:].strip():
-        found.append(text[start:].strip())
-    return found
 
 
 def _cut(text: str, terms: Sequence[str], codes: set[str]) -> str:

@@ -69,7 +69,7 @@ def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     # The mark of a citation stands on the picture's own line.
     start = second.char_start + second.text.index("Pumps")
     chunk = Chunk(char_start=start, char_end=start + len(LINES[2]))
-    [box] = page_views.passage_boxes(document, second, chunk)
+    [box] = page_views.passage_boxes(document, second, chunk.char_start, chunk.char_end)
     tall = PAGE[0] * 420 / 1000 / PAGE[1]  # the picture's part of the page
     top = (40 + 2 * 68) / 420 * tall
     assert box.top == pytest.approx(top, abs=0.03)

@@ -73,7 +73,7 @@ def test_every_prefix_of_an_answer_can_be_shown() -> None:
 
 
 def test_stored_value_has_numbers_for_markers_and_nothing_unknown() -> None:
-    value = value_cited(TRADE, {7: 1})
+    value = value_cited(TRADE, {7: [1]})
     assert value["summary"] == "Leather gloves fall under 4203.21 [1]."
     assert value["citations"] == ["[1]", {"id": "", "quote": "x"}, "nonsense"]
     assert value["tariff_info"]["rate"] == "14 %"

@@ -63,7 +63,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
     row = await sync_to_async(fresh)(turn)
     assert row.run.status == RunStatus.COMPLETED
     assert [(c.number, c.chunk_id, c.document_name, c.collection_name) for c in row.cited] == [(1, chunk.pk, "delivery.txt", ATTACHED)]  # fmt: skip
-    assert row.cited[0].quote == "The delivery to Porto costs 417 euros"
+    assert row.cited[0].quote == "The delivery to Porto costs 417 euros."
     assert [p["text"] for p in json.loads(result_in(provider).content)["results"]] == [chunk.text]
 
     def faces() -> None:
@@ -76,7 +76,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
             opened = selectors.source_get(
                 actor=actor, conversation=desk.conversation, run_id=turn.run_id, number=1
             )
-            assert opened.quote == "The delivery to Porto costs 417 euros"
+            assert opened.quote == "The delivery to Porto costs 417 euros."
             text = export_markdown(actor=actor, conversation=desk.conversation)
             assert f"- [1] delivery.txt ({ATTACHED}): “The delivery to Porto" in text
             [told] = export_json(actor=actor, conversation=desk.conversation)["turns"]

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.collections.quotable import quotable_plain
 from apps.conversations.citations import (
     Passage,
     answer_cite,
     answer_number,
+    numbers_of,
     passages_of,
-    quote_find,
 )
+from apps.conversations.quoting import Claim, quote_choose
 
 KNOWN = {
     n: Passage(
@@ -66,7 +68,8 @@ def test_numbers_never_change_while_the_text_grows(text: str) -> None:
 @given(TEXTS)
 def test_stored_numbers_give_the_same_answer_as_live_ones(text: str) -> None:
     live = answer_cite(text, KNOWN)
-    stored = answer_number(text, {s.passage.chunk_id: s.number for s in live.sources})
+    told = ((s.passage.chunk_id, s.number, s.markers) for s in live.sources)
+    stored = answer_number(text, numbers_of(told))
     assert (stored.pieces, stored.removed) == (live.pieces, live.removed)
 
 
@@ -89,21 +92,23 @@ def test_quotes_stand_in_their_passage_at_their_offsets(text: str) -> None:
 
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_quote_lies_inside_the_text_whatever_the_sentence(sentence: str, text: str) -> None:
-    start, end = quote_find(sentence, text)
-    assert 0 <= start <= end <= len(text)
+    quotable = quotable_plain(text, 7, None)
+    found = quote_choose(quotable, Claim(sentence, sentence))
+    assert 7 <= found.start <= found.end <= 7 + len(text)
 
 
 def test_quote_is_the_sentence_that_supports_the_claim() -> None:
     text = "Trucks pay 25 percent. Cars of heading 8703 pay 2.5 percent. Bikes are free of duty."
-    start, end = quote_find("The rate for cars (8703) is 2.5 percent", text)
-    assert text[start:end] == "Cars of heading 8703 pay 2.5 percent."
+    claim = "The rate for cars (8703) is 2.5 percent"
+    found = quote_choose(quotable_plain(text, 0, None), Claim(claim, claim))
+    assert found.text == text[found.start : found.end] == "Cars of heading 8703 pay 2.5 percent."
 
 
 @pytest.mark.parametrize(
     ("answer", "quote"),
     [
-        ("> “Bikes of U.S. make are\\* free.” [c5]", "Bikes of U.S. make\nare* free."),
-        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make\nare* free."),
+        ("> “Bikes of U.S. make are\\* free.” [c5]", "Bikes of U.S. make are* free."),
+        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make are* free."),
         ("As said [c1]. Cars pay 2.5 percent. [c5]", "Cars pay 2.5 percent."),
         ("A truck is charged 25 percent [c5].", "Trucks pay 25 percent."),
         ("Something else altogether [c5].", "Cars pay 2.5 percent."),
@@ -142,3 +147,43 @@ def test_payloads_of_other_tools_are_passed_over() -> None:
         {"results": [good]},
     ]
     assert list(passages_of(payloads)) == [7]
+
+
+LAMPS = "Aurora | 5 W | 12.50\nBorea | 7 W | 19.90\nCygnus | 5 W | 12.90\n"
+ROWS = {7: Passage(7, 1, "Lamps", "C", LAMPS)}
+
+
+def test_each_row_of_a_passage_is_a_source_of_its_own() -> None:
+    text = "- Borea costs 19.90 [c7].\n- Cygnus costs 12.90 [c7], Aurora 12.50 [c7].\n- So Borea is dear [c7]."
+    cited = answer_cite(text, ROWS)
+    assert [s.quote for s in cited.sources] == [
+        "Borea | 7 W | 19.90",
+        "Cygnus | 5 W | 12.90",
+        "Aurora | 5 W | 12.50",
+    ]
+    assert (
+        cited.text
+        == "- Borea costs 19.90 [1].\n- Cygnus costs 12.90 [2], Aurora 12.50 [3].\n- So Borea is dear [1]."
+    )
+    told = [(s.passage.chunk_id, s.number, s.markers) for s in cited.sources]
+    assert told == [(7, 1, [0, 3]), (7, 2, [1]), (7, 3, [2])]
+    assert answer_number(text, numbers_of(told)).text == cited.text
+    # Sources that were stored before each marker had its own: one number for all.
+    assert answer_number("A [c7] b [c7].", numbers_of([(7, 1, [])])).text == "A [1] b [1]."
+
+
+def test_what_is_too_long_for_a_quote_says_that_it_is_cut() -> None:
+    words = " ".join(f"word{n}" for n in range(600))
+    source = answer_cite("It is word300 [c1].", {1: Passage(1, 1, "d", "C", words)}).sources[0]
+    assert source.quote.startswith("… ")
+    assert source.quote.endswith(" …")
+    assert "word300 " in source.quote
+    assert source.quote[2:-2] == words[source.char_start : source.char_end]
+
+
+def test_many_markers_of_one_passage_are_not_each_looked_at() -> None:
+    text = "".join(f"It is word{n} [c1]. " for n in range(300))
+    passage = Passage(1, 1, "d", "C", "\n\n".join(f"It is word{n}." for n in range(300)))
+    cited = answer_cite(text, {1: passage})
+    assert len(cited.sources) == 100
+    assert cited.text.endswith("It is word299 [1]. ")

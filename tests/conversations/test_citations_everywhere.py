@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.conversations.answers import shown_text, value_cited
-from apps.conversations.citations import Passage, answer_cite, answer_number, flagged
+from apps.conversations.citations import Passage, answer_cite, answer_number, flagged, numbers_of
 from apps.conversations.openai.wire import answer_of
 from apps.conversations.rendering import blocks_render
 from apps.conversations.support import unsupported_find
@@ -37,7 +37,7 @@ _REST, _HTML = re.compile(r"\[(\d+)\]"), re.compile(r'data-cite="5-(\d+)"')
 def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None:
     live = answer_cite(text, PASSAGES)
     chunk_of = {s.number: s.passage.chunk_id for s in live.sources}
-    stored = {s.passage.chunk_id: s.number for s in live.sources}
+    stored = numbers_of((s.passage.chunk_id, s.number, s.markers) for s in live.sources)
     cited = [n for piece in live.pieces for n in piece.numbers]
     # After a reload, from the stored rows; with what is flagged, too.
     again = answer_number(text, stored)
@@ -85,7 +85,7 @@ def test_markers_inside_fields_hold_too(answer: str, ids: list[int], note: str) 
     value = {"answer": answer, "notes": [{"text": note}], "citations": [f"c{n}" for n in ids]}
     live = answer_cite(shown_text(json.dumps(value), True), PASSAGES)
     numbers = {s.passage.chunk_id: s.number for s in live.sources}
-    kept = value_cited(value, numbers)
+    kept = value_cited(value, {chunk: [number] for chunk, number in numbers.items()})
     assert kept["citations"] == [f"[{numbers[n]}]" for n in ids if n in numbers]
     assert {n for n in ids if n in PASSAGES} <= set(numbers)
     assert not re.search(r"\[[cC]\d+\]", kept["answer"])

@@ -137,7 +137,7 @@ def test_a_named_quote_counts_where_the_passage_has_it_and_only_there() -> None:
         return answer_cite("Bicycles pay 14 % [c1]", {1: passage}).sources[0].quote
 
     assert quoted("Cars pay 10 %. ") == "Cars pay 10 %."
-    assert quoted("Nothing of the kind.") == "Bicycles pay 14 %"
+    assert quoted("Nothing of the kind.") == "Bicycles pay 14 %."
 
 
 def test_a_mark_that_repeats_the_one_before_it_is_shown_once() -> None:

@@ -22,7 +22,7 @@ from tests.conversations.support import Library, answer, ask
 from toolloop.providers.scripted import call, calls, says
 
 pytestmark = pytest.mark.django_db(transaction=True)
-QUOTE = "Cars of heading 8703 pay a duty of 2.5 percent"
+QUOTE = "Cars of heading 8703 pay a duty of 2.5 percent."
 
 
 @pytest.fixture

@@ -210,7 +210,17 @@ class Citation(TenantModel):
     document_name = models.CharField(max_length=255)
     collection_name = models.CharField(max_length=120, blank=True)
     page = models.PositiveIntegerField(null=True)
-    quote = models.TextField(blank=True, help_text="The cited passage, verbatim from the chunk.")
+    quote = models.TextField(
+        blank=True, help_text="Whole sentences or a row, lines joined; “…” where it is an excerpt."
+    )
+    header = models.TextField(
+        blank=True, db_default="", help_text="Column header of the table that a row is of."
+    )
+    markers = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Which of the chunk's markers in the answer name it, from 0; none for all.",
+    )
     char_start = models.PositiveIntegerField(default=0, help_text="Offset in the document's text.")
     char_end = models.PositiveIntegerField(default=0)
 

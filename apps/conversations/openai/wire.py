@@ -325,8 +325,9 @@ def citations_json(cited: Cited) -> list[dict[str, Any]]:
             "document": source.passage.document_id,
             "document_name": source.passage.document_name,
             "collection": source.passage.collection_name,
-            "page": source.passage.page,
+            "page": source.page,
             "quote": source.quote,
+            "header": source.header,
         }
         for source in cited.sources
     ]

@@ -94,6 +94,8 @@ def _snapshot(turn: Turn) -> dict[str, Any]:
                 "collection_name": c.collection_name,
                 "page": c.page,
                 "quote": c.quote,
+                "header": c.header,
+                "markers": c.markers,
             }
             for c in turn.citations.all()
         ],

@@ -82,7 +82,7 @@ class Command(BaseCommand):
         sources = [
             {
                 "number": c.number, "document": c.document_name, "collection": c.collection_name, "page": c.page,
-                "quote": c.quote, "chunk_id": c.chunk_ref,
+                "quote": c.quote, "header": c.header, "chunk_id": c.chunk_ref,
             }
             for c in turn.citations.all()
         ]  # fmt: skip

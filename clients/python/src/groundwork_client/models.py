@@ -698,8 +698,11 @@ class Citation(TypedDict):
     document_name: str
     collection_name: str
     page: int | None
+    """Where the quote begins."""
     quote: str
-    """The cited passage, word for word."""
+    """Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."""
+    header: str
+    """The column header of the table that the quote is a row of; else empty."""
     char_start: int
     """Offset of the quote in the document's text."""
     char_end: int
@@ -3801,6 +3804,8 @@ class SharedCitation(TypedDict):
     page: int | None
     quote: str
     """Empty where you may not see the source."""
+    header: str
+    """The column header of the table that the quote is a row of; else empty."""
 
 
 @final
