@@ -206,7 +206,8 @@ def passages_read(content: str) -> list[Passage]:
     rows: list[Any]
     try:
         data = json.loads(content)
-        rows = data.get("results") or [] if isinstance(data, dict) else []
+        told = data.get("results") if isinstance(data, dict) else None
+        rows = told if isinstance(told, list) else []
     except ValueError:
         rows = _rows_salvaged(content)
     passages = []

@@ -1184,7 +1184,7 @@ class DatasetRedaction(TypedDict):
 
 @final
 class DatasetRow(TypedDict):
-    """A row; ``record`` is what versions and exports keep of it."""
+    """A row; ``record`` is what versions and exports keep of it, ``facts`` what they tell besides."""
     id: int
     status: DatasetRowStatus
     quality: float | None
@@ -1193,6 +1193,9 @@ class DatasetRow(TypedDict):
     run_id: int | None
     """The run that answered it."""
     record: dict[str, Any]
+    facts: DatasetRowFacts
+    """iterations: turns of the loop that answered; is_complete: it came to an answer; source_chunk_id: the passage
+    it was asked about. Exports have them beside the record's fields."""
     created_at: str
     updated_at: str
 
@@ -1207,6 +1210,14 @@ class DatasetRowChange(TypedDict):
     """The row as it was."""
     after: dict[str, Any] | None
     """The row as it is."""
+
+
+@final
+class DatasetRowFacts(TypedDict):
+    iterations: int
+    is_complete: bool
+    source_chunk_id: str
+    """Empty for none."""
 
 
 @final
