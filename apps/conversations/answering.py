@@ -93,7 +93,8 @@ def answering_of(
     reading = [read_attached_files] if given.rows else []
     if mode == Mode.QUICK:
         toolset = tools.TOOLSET.filtered(lambda tool: tool.name == tools.SEARCH)
-        toolset = Toolset([*guard.toolset(toolset, tools.BUNDLE), *reading])
+        offered = guard.toolset(toolset, tools.BUNDLE)
+        toolset = Toolset([*offered, *reading], withheld=guard.withheld)
         provider = provider_wrapped(
             provider, lambda inner: QuickProvider(inner, no_model=no_model, output=form)
         )

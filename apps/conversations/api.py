@@ -32,7 +32,7 @@ from apps.conversations.around_shapes import QueuedOutput
 from apps.conversations.assistant_selectors import assistant_models
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.openai.services import ASSISTANT, WORKSPACE
-from apps.conversations.shown import events_shown, run_withheld
+from apps.conversations.shown import events_shown, run_answer, run_withheld
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from runs import services as run_services
@@ -200,8 +200,9 @@ class RunView(TenantAPIView):
 
 def run_out(actor: Actor, run: Run) -> Any:
     """Return a run's JSON form, its answer as the actor may read it."""
-    data: dict[str, Any] = dict(RunOutput(run).data)
     found = run_withheld(actor, run)
+    run.text, run.marks = run_answer(run, found)
+    data: dict[str, Any] = dict(RunOutput(run).data)
     return data | {"answer": found.text(run.answer), "error_message": found.text(run.error_message)}
 
 

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.attachment_shapes import AttachmentOutput
+from apps.conversations.marks import LABELS, compared_of, marks_of
 from apps.conversations.models import Message, Turn
 from apps.conversations.selectors import live_state
 from apps.conversations.services import MAX_TEXT
@@ -125,6 +126,23 @@ class CitationOutput(serializers.Serializer[Any]):
         ref_name = "Citation"
 
 
+class MarkOutput(serializers.Serializer[Any]):
+    """A sentence of an answer that its reader should check."""
+
+    start = serializers.IntegerField(help_text="First character in the answer.")
+    end = serializers.IntegerField(help_text="The character after its last one.")
+    reason = serializers.ChoiceField(
+        choices=list(LABELS),
+        help_text="unsupported, number, name and polarity: it was compared with its sources and did not pass; "
+        "language: it was not compared, as its source is in another language.",
+    )
+    text = serializers.CharField(help_text="The sentence.")
+    note = serializers.CharField(help_text="The reason in words.")
+
+    class Meta:
+        ref_name = "Mark"
+
+
 class TurnOutput(serializers.Serializer[Turn]):
     id = serializers.IntegerField()
     index = serializers.IntegerField(help_text="Counts the questions in the order they were asked, over all branches, from 0.")  # fmt: skip
@@ -139,7 +157,11 @@ class TurnOutput(serializers.Serializer[Turn]):
     answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
     output = serializers.SerializerMethodField(help_text="The answer as the assistant's output format has it; null for text.")  # fmt: skip
     problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")  # fmt: skip
-    unsupported = serializers.SerializerMethodField(help_text="Sentences of the answer that no source says: [start, end] in characters.")  # fmt: skip
+    marks = serializers.SerializerMethodField(
+        help_text="Sentences of the answer to check, in its order."
+    )
+    unsupported = serializers.SerializerMethodField(help_text="Of `marks`, those that did not pass: [start, end] in characters.")  # fmt: skip
+    compared = serializers.SerializerMethodField(help_text="What the sentences were compared with; empty where it is not kept.")  # fmt: skip
     citations = CitationOutput(many=True)
     attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
     removed_citations = serializers.IntegerField(
@@ -165,8 +187,15 @@ class TurnOutput(serializers.Serializer[Turn]):
     def get_problem(self, turn: Turn) -> str:
         return str(getattr(_answer(turn), "problem", ""))
 
+    @extend_schema_field(MarkOutput(many=True))
+    def get_marks(self, turn: Turn) -> list[dict[str, Any]]:
+        return [mark.to_json() for mark in marks_of(_answer(turn))]
+
     def get_unsupported(self, turn: Turn) -> list[list[int]]:
-        return list(getattr(_answer(turn), "unsupported", ()))
+        return [[mark.start, mark.end] for mark in marks_of(_answer(turn)) if mark.is_doubt]
+
+    def get_compared(self, turn: Turn) -> str:
+        return compared_of(_answer(turn))
 
 
 def _answer(turn: Turn) -> Message | None:
@@ -183,6 +212,8 @@ class RunOutput(serializers.Serializer[Any]):
     model = serializers.CharField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     answer = serializers.CharField(help_text="As the model wrote it, with markers such as [c123].")
+    text = serializers.CharField(help_text="The finished answer as people read it: Markdown with markers [1]; empty until then.")  # fmt: skip
+    marks = MarkOutput(many=True, help_text="Sentences of `text` to check, in its order.")
     last_seq = serializers.IntegerField(help_text="Number of the newest event.")
     limit_reached = serializers.CharField()
     error_code = serializers.CharField()

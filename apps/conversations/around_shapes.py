@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.conversations.api_shapes import MarkOutput
 from apps.conversations.feedback import REASONS
 from apps.conversations.finding import MAX_QUERY
 from apps.conversations.models import ConversationShare, Feedback, Message
@@ -133,6 +134,8 @@ class SharedTurnOutput(serializers.Serializer[Any]):
     answer = serializers.CharField(help_text="Markdown with markers [1].")
     model = serializers.CharField(source="model_label")
     asked_at = serializers.DateTimeField()
+    marks = MarkOutput(many=True, help_text="Sentences to check, in the order of the answer.")
+    compared = serializers.CharField(help_text="What the sentences were compared with; empty where it is not kept.")  # fmt: skip
     citations = SharedCitationOutput(many=True)
     hidden_citations = serializers.IntegerField(source="hidden")
 

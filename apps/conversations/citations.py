@@ -117,12 +117,12 @@ class Source:
 class Piece:
     """A stretch of the answer: text, then the numbers cited after it (none at the end).
 
-    ``unsupported``: the sentence that ends here rests on no source.
+    ``mark``: why the sentence that ends here should be checked, a reason of ``marks``; "" for no mark.
     """
 
     text: str
     numbers: tuple[int, ...] = ()
-    unsupported: bool = False
+    mark: str = ""
 
 
 Numbering = Callable[[list["Source"], int, int], int | None]
@@ -298,25 +298,26 @@ def words_weighted(text: str) -> dict[str, float]:
     }
 
 
-def flagged(pieces: Iterable[Piece], ends: Iterable[int]) -> list[Piece]:
-    """Cut an answer's pieces where unsupported sentences end, and mark what comes before.
+def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
+    """Cut an answer's pieces where marked sentences end, and mark what comes before.
 
     Args:
-        ends: offsets in the answer's text, markers as ``[1]`` included.
+        ends: reason of the mark by offset in the answer's text, markers as ``[1]`` included.
     """
-    wanted, found, at = sorted(set(ends)), [], 0
+    wanted: list[int] = sorted(ends)
+    found: list[Piece] = []
+    at = 0
     for piece in pieces:
         text = piece.text
         begun = at
         while wanted and wanted[0] <= at + len(text):
-            cut = max(0, wanted.pop(0) - at)
-            found.append(Piece(text[:cut], (), True))
+            end = wanted.pop(0)
+            cut = max(0, end - at)
+            found.append(Piece(text[:cut], (), ends[end]))
             text, at = text[cut:], at + cut
         at = begun + len(piece.text) + sum(len(f"[{n}]") for n in piece.numbers)
-        ends_here = bool(wanted) and wanted[0] <= at
-        if ends_here:
-            wanted.pop(0)
-        found.append(Piece(text, piece.numbers, ends_here))
+        mark = ends[wanted.pop(0)] if wanted and wanted[0] <= at else ""
+        found.append(Piece(text, piece.numbers, mark))
     return found
 
 

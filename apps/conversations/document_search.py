@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from apps.collections.embedding import languages_known
 from apps.collections.models import Collection, Document
 from apps.collections.search import CodeFound, SearchHit, SearchResult, search_run
 from apps.conversations.attachments import ATTACHED, Given
@@ -23,6 +24,7 @@ from apps.conversations.tool_results import (
 from basics.errors import DomainError
 from runs.purse import run_payer
 from tenancy.actors import Actor
+from toolloop.languages import language_or_script
 from toolloop.tools import ToolError, ToolOutput
 
 ATTACHED_PASSAGES = 6
@@ -122,7 +124,24 @@ def documents_search(
         extra=extra,
         found=_overall(found.codes, is_any=bool(hits)),
         codes=[{"code": code.code, "found": code.found} for code in found.codes],
+        similarity=_similarity(chosen, query, hits),
     )
+
+
+def _similarity(
+    chosen: Sequence[Collection], query: str, hits: Sequence[SearchHit]
+) -> float | None:
+    """Return how near the nearest passage is in meaning, where that tells whether it is about the question at all.
+
+    Each embedder has a scale of its own, so only the local one's is told, and only of languages that it has learnt.
+    """
+    language = language_or_script(query) or (language_or_script(hits[0].text) if hits else "")
+    for space in {c.space for c in chosen}:
+        known = languages_known(space)
+        if space.provider != "local" or (language and known is not None and language not in known):
+            return None
+    near = [hit.distance for hit in hits if hit.distance is not None]
+    return max(0.0, 1 - min(near)) if near else None
 
 
 def _first(typed: Sequence[SearchHit], others: Sequence[SearchHit], many: int) -> list[SearchHit]:

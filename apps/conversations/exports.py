@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from apps.conversations.branches import tree_read
+from apps.conversations.marks import compared_of, marks_legend, marks_of, text_marked
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.selectors import turn_list
 from apps.conversations.sharing import documents_readable
@@ -21,6 +22,8 @@ _UNSAFE = re.compile(r"[^\w\- ]+")
 def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     """Return the branch that is shown as Markdown: questions, answers with markers ``[1]``, and under each its sources.
 
+    Behind a sentence that its reader should check stands why, in brackets, and below the answer what that means.
+
     Of a source that the actor may not read any more, neither name nor words are given.
     """
     turns = list(turn_list(actor=actor, conversation=conversation))
@@ -28,11 +31,9 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     parts = [f"# {conversation}", f"Exported from Groundwork. Asked from {conversation.created_at:%Y-%m-%d} on."]  # fmt: skip
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
-        parts.append(_said(turn, Message.Author.ASSISTANT) or f"*No answer ({turn.run.get_status_display()}).*")  # fmt: skip
-        rows = turn.citations.all()
-        if rows:
-            parts.append("Sources:")
-            parts.append("\n".join(_source_line(row, row.document_id in readable) for row in rows))
+        parts += _answer_parts(turn, readable) or [
+            f"*No answer ({turn.run.get_status_display()}).*"
+        ]
         parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
     return "\n\n".join(parts) + "\n"
 
@@ -41,10 +42,7 @@ def answer_markdown(*, actor: Actor, turn: Turn) -> str:
     """Return one answer as Markdown, its markers ``[1]`` explained by its sources; as in ``export_markdown``."""
     rows = turn.citations.all()
     readable = documents_readable(actor, (row.document_id for row in rows))
-    parts = [_said(turn, Message.Author.ASSISTANT)]
-    if rows:
-        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]  # fmt: skip
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(_answer_parts(turn, readable)) + "\n"
 
 
 def export_json(*, actor: Actor, conversation: Conversation) -> dict[str, Any]:
@@ -67,8 +65,23 @@ def export_name(conversation: Conversation, suffix: str) -> str:
     return f"{name or f'conversation-{conversation.pk}'}.{suffix}"
 
 
+def _answer_parts(turn: Turn, readable: Any) -> list[str]:
+    """Return an answer with its marks, what they mean, and its sources; nothing where there is none of these."""
+    answer = _message(turn, Message.Author.ASSISTANT)
+    marks = marks_of(answer)
+    text = "" if answer is None else text_marked(answer.text, marks)
+    parts = [text, marks_legend(marks), compared_of(answer)]
+    if rows := turn.citations.all():
+        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]  # fmt: skip
+    return [part for part in parts if part]
+
+
+def _message(turn: Turn, author: str) -> Message | None:
+    return next((m for m in turn.messages.all() if m.author == author), None)
+
+
 def _said(turn: Turn, author: str) -> str:
-    return next((str(m.text) for m in turn.messages.all() if m.author == author), "")
+    return str(getattr(_message(turn, author), "text", ""))
 
 
 def _source_line(row: Citation, is_readable: bool) -> str:
@@ -87,6 +100,8 @@ def _turn(turn: Turn, readable: Any) -> dict[str, Any]:
         "asked_at": turn.created_at.isoformat(),
         "question": _said(turn, Message.Author.USER),
         "answer": _said(turn, Message.Author.ASSISTANT),
+        "marks": [mark.to_json() for mark in marks_of(_message(turn, Message.Author.ASSISTANT))],
+        "compared": compared_of(_message(turn, Message.Author.ASSISTANT)),
         "status": run.status,
         "model": run.model,
         "usage": run.usage,

@@ -35,6 +35,7 @@ from apps.conversations.citations import (
     flagged,
     numbers_of,
 )
+from apps.conversations.marks import compared_of, marks_of
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
 from apps.conversations.rendering import Block, blocks_render
@@ -87,7 +88,9 @@ class TurnView:
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
         output: the form its answer has, of ``models.Output``.
         problem: why an answer that should have a form has none.
-        unsupported: sentences that no source supports.
+        unsupported: sentences that did not pass when they were compared with their sources.
+        unchecked: sentences that were not compared, as their source is in another language.
+        compared: what the sentences were compared with, in a line; "" where it is not kept.
     """
 
     pk: int
@@ -122,6 +125,8 @@ class TurnView:
     confidence: str = ""
     follow_ups: list[str] = field(default_factory=list)
     unsupported: int = 0
+    unchecked: int = 0
+    compared: str = ""
 
     @property
     def is_unsourced(self) -> bool:
@@ -243,8 +248,11 @@ def turn_view_ended(
         numbers_of((row.chunk_ref, row.number, row.markers) for row in rows),
     )
     if answer is not None:
-        cited.pieces = flagged(cited.pieces, (end for _, end in answer.unsupported))
-        view.unsupported, view.problem = len(answer.unsupported), answer.problem
+        marks = marks_of(answer)
+        cited.pieces = flagged(cited.pieces, {mark.end: mark.reason for mark in marks})
+        view.unsupported = sum(mark.is_doubt for mark in marks)
+        view.unchecked, view.compared = len(marks) - view.unsupported, compared_of(answer)
+        view.problem = answer.problem
     if formed and (value := value_of(run.answer)) is not None:
         view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""

@@ -27,11 +27,12 @@ from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from apps.conversations.citations import Piece
+from apps.conversations.marks import LABELS, LANGUAGE, NOTES
 
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).
 _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
-# The same for the end of an unsupported sentence.
+# The same for the end of a marked sentence; the number of its reason follows.
 _FLAG, _SEEN_FLAG = "\ue004", "\ue005"
 # Before and after what has a copy button, which the cleaner would take away.
 _CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
@@ -40,11 +41,16 @@ _COPY = {
     mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
     for mark, what in ((_CODE, "code"), (_TABLE, "table"))
 }  # fmt: skip
-_NO_SOURCE = '<span class="nosrc" title="No source of this answer says this: check it yourself">unsupported</span>'
+_REASONS = tuple(LABELS)
+_FLAGS = [
+    f'<span class="nosrc{" quiet" if reason == LANGUAGE else ""}" title="{NOTES[reason]}">{LABELS[reason]}</span>'
+    for reason in _REASONS
+]
 # Markdown turns a reference to a character into the character: these would be taken for ours.
 _FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
+_SEEN_FLAGS, _UNSEEN_FLAGS = re.compile(f"{_SEEN_FLAG}(\\d)"), re.compile(f"{_FLAG}\\d")
 _HIGHLIGHT_MOST = 20_000
 
 _CODE_CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
@@ -89,7 +95,7 @@ def blocks_render(
     text = "".join(
         _OURS.sub("", piece.text)
         + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
-        + (_FLAG if piece.unsupported else "")
+        + (f"{_FLAG}{_REASONS.index(piece.mark)}" if piece.mark else "")
         for piece in pieces
     )
     tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
@@ -116,7 +122,8 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
             f'aria-label="{label}">{number}</button>'
         )
 
-    html = _SEEN_MARKS.sub(button, html).replace(_SEEN_FLAG, _NO_SOURCE).replace(_FLAG, "")
+    html = _SEEN_FLAGS.sub(lambda match: _FLAGS[int(match[1])], _SEEN_MARKS.sub(button, html))
+    html = _UNSEEN_FLAGS.sub("", html)
     for mark, opening in _COPY.items():
         html = html.replace(mark, opening)
     html = html.replace(_COPIED, "</div>")
@@ -178,8 +185,8 @@ def _text_rule(state: StateInline, silent: bool) -> bool:
 def _cite_rule(state: StateInline, silent: bool) -> bool:
     if state.src.startswith(_FLAG, state.pos):
         if not silent:
-            state.push("flag", "", 0)
-        state.pos += 1
+            state.push("flag", "", 0).content = state.src[state.pos + 1]
+        state.pos += 2
         return True
     match = _MARKS.match(state.src, state.pos)
     if match is None:
@@ -200,7 +207,7 @@ def _cite_render(
 def _flag_render(
     self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
 ) -> str:
-    return _SEEN_FLAG
+    return f"{_SEEN_FLAG}{tokens[idx].content}"
 
 
 def _image_render(

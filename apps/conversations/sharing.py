@@ -12,7 +12,8 @@ from django.db.models import Prefetch, QuerySet
 
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.cards import CitationCard
-from apps.conversations.citations import answer_number, numbers_of
+from apps.conversations.citations import answer_number, flagged, numbers_of
+from apps.conversations.marks import Mark, marks_read
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
 from apps.conversations.rendering import Block, blocks_render
 from apps.conversations.shown import ShownShares, conversation_withheld
@@ -35,6 +36,18 @@ class SharedTurn:
     blocks: list[Block]
     citations: list[CitationCard]
     hidden: int
+    marks: list[Mark]
+    compared: str
+
+    @property
+    def unsupported(self) -> int:
+        """How many sentences did not pass when they were compared with their sources."""
+        return sum(mark.is_doubt for mark in self.marks)
+
+    @property
+    def unchecked(self) -> int:
+        """How many sentences were not compared, as their source is in another language."""
+        return len(self.marks) - self.unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +136,13 @@ def _turn(
 ) -> SharedTurn:
     rows = turn["citations"]
     cards = [_card(number, row, readable.get(row["document_id"] or 0)) for row in rows]
+    text = found.text(turn["answer"])
     cited = answer_number(
-        found.text(turn["answer"]),
+        text,
         numbers_of((row["chunk_ref"], row["number"], row.get("markers", ())) for row in rows),
     )
+    # Their places are of the whole answer. Links that were made before there were marks have none.
+    marks = marks_read(turn.get("marks", ()), cited.text) if text == turn["answer"] else []
     labels = {card.number: card.document_name for card in cards}
     return SharedTurn(
         number=number,
@@ -134,10 +150,12 @@ def _turn(
         answer=cited.text,
         model_label=model_label(turn["model"]),
         asked_at=turn["asked_at"],
-        blocks=blocks_render(cited.pieces, run_id=number, labels=labels),
+        blocks=blocks_render(flagged(cited.pieces, {m.end: m.reason for m in marks}), run_id=number, labels=labels),
         citations=cards,
         hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
-    )
+        marks=marks,
+        compared=turn.get("compared", ""),
+    )  # fmt: skip
 
 
 def _card(number: int, row: Mapping[str, Any], document: Document | None) -> CitationCard:

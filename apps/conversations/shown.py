@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Self
 
+from apps.conversations.citations import answer_cite, passages_of
+from apps.conversations.marks import Mark, marks_found, marks_of
 from apps.conversations.models import Citation, Conversation, ConversationShare, Message, Turn
 from apps.conversations.openai.segments import response_id_read
 from runs.models import Run
+from runs.selectors import payload_list, quotes_named
 from runs.stream import EventRow
 from runs.withheld import (
     HIDDEN,
@@ -123,6 +126,26 @@ def _chain(run: Run) -> list[int]:
         found.append(before.pk)
         at = before.request
     return found
+
+
+def run_answer(run: Run, found: Withheld) -> tuple[str, list[Mark]]:
+    """Return the finished answer of a run as people read it, and its marks; ("", []) while there is none.
+
+    Args:
+        found: what its reader may not see. An answer with something withheld has no marks.
+    """
+    if run.finished_at is None:
+        return "", []
+    answer = Message.objects.filter(
+        tenant_id=run.tenant_id, turn__run_id=run.pk, author=Message.Author.ASSISTANT
+    ).first()
+    if answer is not None:
+        text, marks = answer.text, marks_of(answer)
+    else:
+        cited = answer_cite(run.answer, passages_of(payload_list(run), quotes_named(run)))
+        text, marks = cited.text, marks_found(cited.text, cited.sources)
+    shown = found.text(text)
+    return shown, marks if shown == text else []
 
 
 async def events_shown(reader: Actor, run: Run, events: list[EventRow]) -> list[EventRow]:

@@ -143,6 +143,7 @@ def results_output(
     extra: Mapping[int, Mapping[str, Any]] | None = None,
     found: str = "",
     codes: Sequence[Mapping[str, str]] = (),
+    similarity: float | None = None,
 ) -> ToolOutput:
     """Return what the model reads, and the retrieval trace that citations are resolved against.
 
@@ -153,6 +154,7 @@ def results_output(
         extra: what the model is told of a passage besides, by chunk id.
         found: what a search has found: ``exact``, ``near``, ``parent`` or ``none``; "" for what is no search.
         codes: the same for each code that was asked for.
+        similarity: cosine of the question and the nearest passage, 0 to 1; None where it says nothing.
     """
     told = [
         {
@@ -166,7 +168,9 @@ def results_output(
         for r in results
     ]
     said = {"found": found} if found else {}
-    named = {"codes": list(codes)} if codes else {}
+    named: dict[str, Any] = {"codes": list(codes)} if codes else {}
+    if similarity is not None:
+        named["similarity"] = round(similarity, 2)
     content = json.dumps({**said, "note": note, **named, "results": told}, ensure_ascii=False)
     quotables = quotables_read(scope.tenant.pk, [r["chunk_id"] for r in results])
     kept = [{**r, "quotable": quotables.get(r["chunk_id"])} for r in results]

@@ -23,14 +23,18 @@ PLAIN = (
     "split",
 )
 """Fields of a record that are columns of their own; the others stand in ``extra``."""
-EXTRA = ("rejected", "messages", "tools", "meta")
+EXTRA = ("rejected", "messages", "tools", "timestamp", "meta")
 QUALITY = "quality"
 """Where ``Record.meta`` has the weighted scores, 0 to 1."""
 
 
 def record_of(row: DatasetRow) -> Record:
-    """Return a row's content; its id is the row's."""
-    values = {name: getattr(row, name) for name in PLAIN} | dict(row.extra)
+    """Return a row's content; its id is the row's, and its time, where it has brought none, that of the row."""
+    values = (
+        {name: getattr(row, name) for name in PLAIN}
+        | {"timestamp": row.created_at.isoformat()}
+        | dict(row.extra)
+    )
     return replace(from_values(values), id=str(row.pk))
 
 

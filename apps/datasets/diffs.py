@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.datasets.models import DatasetVersion, VersionRow
-from apps.datasets.record import FIELDS, Record, from_values, to_values
+from apps.datasets.record import FIELDS, UNHASHED, Record, from_values, to_values
 from apps.datasets.withheld import version_require
 from tenancy.actors import Actor
 
@@ -68,7 +68,7 @@ class RowChange:
         return [
             FieldChange(name, tuple(word_diff(_text(old[name]), _text(new[name]))))
             for name in FIELDS
-            if name != "id" and old[name] != new[name]
+            if name not in UNHASHED and old[name] != new[name]
         ]
 
 

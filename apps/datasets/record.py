@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -207,6 +208,7 @@ class Record:
         messages: the whole trace, from the question to the answer that is its last message; none where only these two are known.
         tools: what the trace could call.
         language: BCP 47 tag; "" is unknown.
+        timestamp: when the row was made, ISO 8601; "" is unknown. Not part of the content hash: when does not change what.
         meta: further facts that a format or a pipeline keeps; JSON values.
     """
 
@@ -228,11 +230,12 @@ class Record:
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     language: str = ""
+    timestamp: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def content_hash(self) -> str:
-        """Return the SHA-256 (hex) of the canonical JSON of everything but the id."""
+        """Return the SHA-256 (hex) of the canonical JSON of everything but id and timestamp."""
         return hash_of(to_values(self))
 
     @property
@@ -249,12 +252,14 @@ class Record:
 
 
 FIELDS = tuple(f.name for f in fields(Record))
+UNHASHED = frozenset({"id", "timestamp"})
+"""Fields that say which row it is, and when it was made, but not what it says."""
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
     """Return ``Record.content_hash`` of the record with these values (``to_values``)."""
-    content = {name: value for name, value in values.items() if name != "id"}
+    content = {name: value for name, value in values.items() if name not in UNHASHED}
     return hashlib.sha256(canonical(content)).hexdigest()
 
 
@@ -342,6 +347,8 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
             yield "sources", f"Source {at} ends before it starts."
         if source.page is not None and source.page < 1:
             yield "sources", f"Source {at} has the page {source.page}: pages count from 1."
+    if record.timestamp and not _is_time(record.timestamp):
+        yield "timestamp", "Write the time as ISO 8601, such as 2026-11-23T10:00:00Z."
     names = [score.name for score in record.scores]
     if len(set(names)) != len(names):
         yield "scores", "A score stands there twice."
@@ -354,6 +361,14 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
             yield "messages", f"Message {at} asks for a tool, which only the assistant does."
         if message.role == "tool" and message.tool_call_id not in asked:
             yield "messages", f"Message {at} answers a call that no message before it asks for."
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _named(error: ValidationError) -> dict[str, list[str]]:

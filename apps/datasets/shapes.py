@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.datasets.columns import record_of
@@ -19,6 +20,7 @@ from apps.datasets.models import (
     Split,
 )
 from apps.datasets.record import to_values
+from apps.datasets.row_facts import facts_of
 from web.drf.batches import BatchRoundOutput
 
 
@@ -63,8 +65,17 @@ class DatasetOutput(serializers.Serializer[Any]):
         ref_name = "Dataset"
 
 
+class RowFactsOutput(serializers.Serializer[Any]):
+    iterations = serializers.IntegerField()
+    is_complete = serializers.BooleanField()
+    source_chunk_id = serializers.CharField(help_text="Empty for none.")
+
+    class Meta:
+        ref_name = "DatasetRowFacts"
+
+
 class RowOutput(serializers.Serializer[Any]):
-    """A row; ``record`` is what versions and exports keep of it."""
+    """A row; ``record`` is what versions and exports keep of it, ``facts`` what they tell besides."""
 
     id = serializers.IntegerField()
     status = serializers.ChoiceField(choices=RowStatus.choices)
@@ -72,11 +83,19 @@ class RowOutput(serializers.Serializer[Any]):
     content_hash = serializers.CharField()
     run_id = serializers.IntegerField(allow_null=True, help_text="The run that answered it.")
     record = serializers.SerializerMethodField()
+    facts = serializers.SerializerMethodField(
+        help_text="iterations: turns of the loop that answered; is_complete: it came to an answer; source_chunk_id: the passage it was asked about. "
+        "Exports have them beside the record's fields."
+    )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
     class Meta:
         ref_name = "DatasetRow"
+
+    @extend_schema_field(RowFactsOutput)
+    def get_facts(self, row: DatasetRow) -> dict[str, Any]:
+        return facts_of(record_of(row))
 
     def get_record(self, row: DatasetRow) -> dict[str, Any]:
         return to_values(record_of(row))

@@ -116,6 +116,7 @@ def run_loop(
         server_tools=server_tools,
         tool_choice=tool_choice,
         profile=profile,
+        withheld=toolset.withheld,
     )
     interrupter = Interrupter(stop)
     profile = profile or profile_for(provider.name, model)

@@ -26,7 +26,6 @@ _STOP_WORDS = frozenset(
     documents describe explain find list many mean means
     """.split()  # noqa: SIM905 - a list of words reads better as text
 )
-_LEAST_COVERAGE = 0.4
 _LEAST_RELATIVE = 0.5  # Further quotes must be at least half as good as the best one.
 _LONGEST_QUOTE = 420
 _SHORTEST_QUOTE = 20
@@ -62,6 +61,11 @@ def content_terms(text: str) -> list[str]:
     return list(terms)
 
 
+def words_stemmed(text: str) -> set[str]:
+    """Return the words of a text, folded and without plural endings."""
+    return set(map(_stem, _words(text)))
+
+
 def identifiers(text: str) -> set[str]:
     """Return codes such as 8471.30.01 or CVE-2024-3094, folded."""
     return {match.group().casefold() for match in _IDENTIFIER.finditer(text)}
@@ -70,8 +74,7 @@ def identifiers(text: str) -> set[str]:
 def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quote]:
     """Pick at most ``most`` sentences.
 
-    A word counts the more the fewer sentences hold it. Evidence is too weak, and nothing is returned, when no sentence
-    (with the headings above it) covers enough of the question, or the question names a code that no passage has.
+    A word counts the more the fewer sentences hold it. Whether they answer the question is for ``evidence`` to tell.
     """
     wanted_codes = identifiers(query)
     plain = query
@@ -90,19 +93,15 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
     weights = {term: math.log(1 + (len(bags) + 1) / (counts[term] + 0.5)) for term in terms}
     total = sum(weights.values())
     found: list[Quote] = []
-    best_coverage, code_found = 0.0, False
     heads: dict[str, set[str]] = {}
     for (passage, text), (words, codes) in zip(sentences, bags, strict=True):
         if passage.id not in heads:
             heads[passage.id] = set(map(_stem, _words(f"{passage.headings} {passage.document}")))
         own = sum(weights[term] for term in terms if term in words)
         above = sum(weights[t] for t in terms if t not in words and t in heads[passage.id])
-        hits = sum(1 for code in wanted_codes if any(_names(found, code) for found in codes))
-        code_found = code_found or hits > 0
+        hits = sum(1 for code in wanted_codes if any(is_named(code, found) for found in codes))
         if not own and not hits:
             continue
-        covered = (own + above) / total if total else 1.0
-        best_coverage = max(best_coverage, covered)
         score = (own + _HEADING_SHARE * above) / total if total else 0.0
         # A long sentence holds many words by chance; a very short one says little.
         score *= 1.0 / (1.0 + max(0, len(words) - 40) / 120)
@@ -112,11 +111,10 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
         found.append(
             Quote(passage, _cut(text, terms, wanted_codes), score + _IDENTIFIER_WEIGHT * hits)
         )
-    weak = not code_found if wanted_codes else best_coverage < _LEAST_COVERAGE
-    return [] if weak else _distinct(found, most)
+    return _distinct(found, most)
 
 
-def _names(found: str, code: str) -> bool:
+def is_named(code: str, found: str) -> bool:
     """Tell whether an identifier of a text is the code, a subdivision of it, or an alternative after a slash."""
     return any(part.startswith(code) for part in (found, *found.split("/")))
 

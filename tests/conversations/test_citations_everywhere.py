@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from apps.conversations.answers import shown_text, value_cited
 from apps.conversations.citations import Passage, answer_cite, answer_number, flagged, numbers_of
+from apps.conversations.marks import marks_read
 from apps.conversations.openai.wire import answer_of
 from apps.conversations.rendering import blocks_render
 from apps.conversations.support import unsupported_find
@@ -44,7 +45,12 @@ def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None
     assert [(p.text, p.numbers) for p in again.pieces] == [(p.text, p.numbers) for p in live.pieces]
     marked = flagged(
         again.pieces,
-        (e for _, e in unsupported_find(live, {s.number: s.passage.text for s in live.sources})),
+        {
+            m.end: m.reason
+            for m in marks_read(
+                unsupported_find(live, {s.number: s.passage.text for s in live.sources}), live.text
+            )
+        },
     )
     assert [n for piece in marked for n in piece.numbers] == cited
     # In the page: markers that stand in code are text, all others buttons; none leads elsewhere.

@@ -318,3 +318,74 @@ def test_hostile_text_takes_linear_time(unit):
     begun = time.process_time()
     answer_write("foil duty 8471.30", [found(row)])
     assert time.process_time() - begun < 1.0
+
+
+def searched(*rows: Mapping[str, object], **head: object) -> ToolResult:
+    """Return what a search says with these words about itself."""
+    return ToolResult(
+        "x", "search_documents", json.dumps({**head, "note": "", "results": list(rows)})
+    )
+
+
+NEAR = "Your documents may not answer this. The nearest passage says"
+
+
+@pytest.mark.parametrize(
+    ("question", "similarity", "begins"),
+    [
+        ("What is the final margin for aluminium foil?", 0.71, "These passages answer"),
+        ("What is the final margin for aluminium foil?", None, "These passages answer"),
+        # The words are there, the name is not: about something else, but near.
+        ("What is the final margin for aluminium foil from Korea?", 0.7, NEAR),
+        ("Who may request a recount after an election?", 0.05, "I did not find this"),
+        ("Which soup has carrots and leek?", None, "I did not find this"),
+    ],
+)
+def test_an_answer_is_told_from_what_is_near_and_from_nothing(question, similarity, begins):
+    head = {} if similarity is None else {"similarity": similarity}
+    text = answer_write(question, [searched(TARIFF, NOTICE, WINE, **head)])
+    assert text.startswith(begins)
+    assert len(quotes_of(text)) <= (1 if begins == NEAR else 5)
+    assert bool(quotes_of(text)) == (begins != "I did not find this")
+
+
+@pytest.mark.parametrize(
+    ("found", "begins"),
+    [
+        ({"8471.30.01": "exact"}, "These passages answer"),
+        ({"8471.30.0150": "parent"}, "“8471.30.0150” is not in your documents."),
+        ({"8471.30": "near"}, "“8471.30” is not in your documents."),
+        ({"8471.30.99": "none"}, "I did not find this in your documents."),
+        ({"8471.30.01": "exact", "9999.1": "none"}, "“9999.1” is not in your documents."),
+    ],
+)
+def test_what_the_search_says_of_codes_decides(found, begins):
+    codes = [{"code": code, "found": how} for code, how in found.items()]
+    text = answer_write(f"Duty under {' and '.join(found)}?", [searched(TARIFF, codes=codes)])
+    assert text.startswith(begins)
+    assert bool(quotes_of(text)) == (set(found.values()) != {"none"})
+    assert (NEAR in text) == (not {"exact", "none"} & set(found.values()))
+    if "none" in found.values():
+        assert "not in your documents" in text
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"results": 1}', '{"codes": [1], "results": []}', '{"similarity": "a", "results": []}'])  # fmt: skip
+def test_broken_results_find_nothing(content):
+    said = answer_write("What is the margin?", [ToolResult("x", "search_documents", content)])
+    assert said.startswith("I did not find this")
+
+
+async def test_a_missing_right_is_named():
+    why = "it needs the right “tool.run”"
+    toolset = Toolset([], withheld=lambda name: why if name == "search_documents" else "")
+    events = [
+        event
+        async for event in run_loop(
+            provider=ExtractiveProvider(), model="extractive", system="",
+            history=[UserMessage("margin?")], toolset=toolset,
+        )
+    ]  # fmt: skip
+    end = events[-1]
+    assert isinstance(end, RunFinished)
+    assert why in end.text
+    assert "no documents" not in end.text

@@ -209,6 +209,7 @@ def outcome_read(followed: Followed) -> Outcome:
             usage=usage,
             stop=stop or "end",
             service_tier=tier or "",
+            is_marked=not found,
         )
     if run.status != RunStatus.FAILED or answer.calls:
         return Outcome(answer)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.conversations.citations import Cited, Passage, answer_cite
+from apps.conversations.marks import marks_found
 from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
 from budgets.ledger import EXCEEDED
@@ -204,6 +205,7 @@ class Answer:
         calls: client tools to run now.
         finish_reason: in OpenAI's words.
         citations: the sources of the markers, as ``groundwork.citations``.
+        marks: sentences of ``text`` that its reader should check, as ``groundwork.marks``.
         removed_citations: markers that named no retrieved passage.
         waiting: names of calls that wait for somebody's approval here.
         notice: says so to the person who reads the answer, "" while nothing waits.
@@ -218,6 +220,7 @@ class Answer:
     finish_reason: str
     usage: dict[str, Any]
     citations: list[dict[str, Any]]
+    marks: list[dict[str, Any]]
     removed_citations: int
     waiting: list[str]
     status: str
@@ -235,6 +238,7 @@ class Answer:
             "run": self.run_id,
             "status": self.status,
             "citations": self.citations,
+            "marks": self.marks,
             "removed_citations": self.removed_citations,
             "waiting": self.waiting,
         }
@@ -365,6 +369,7 @@ def answer_of(
     usage: Mapping[str, Any],
     stop: str,
     service_tier: str = "",
+    is_marked: bool = True,
 ) -> Answer:
     """Put together what a run has to say.
 
@@ -378,6 +383,7 @@ def answer_of(
         usage: what this part of it used, in our words.
         stop: why its last turn ended, in the loop's words.
         service_tier: in which that turn was served, in the loop's words.
+        is_marked: whether it is compared with its sources; what is withheld in part can't be.
     """
     cited, growing = answer_cite(text, passages), Growing()
     growing.more(told, passages)
@@ -394,6 +400,7 @@ def answer_of(
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
         finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
+        marks=[mark.to_json() for mark in marks_found(new, cited.sources)] if is_marked else [],
         removed_citations=cited.removed, waiting=list(approvals), status=run.status, notice=notice,
         service_tier="default" if service_tier == STANDARD else service_tier,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.conversations import selectors
 from apps.conversations.answers import shown_text
+from apps.conversations.marks import compared_of
 from apps.conversations.models import Conversation, ConversationShare, Message, ShareReader, Turn
 from apps.conversations.services.checks import conversation_locked
 from apps.conversations.sharing import share_get
@@ -84,6 +85,8 @@ def _snapshot(turn: Turn) -> dict[str, Any]:
     return {
         "question": "" if question is None else question.text,
         "answer": shown_text(turn.run.answer, answer is not None and answer.was_formed),
+        "marks": [] if answer is None else answer.unsupported,
+        "compared": compared_of(answer),
         "model": turn.run.model,
         "asked_at": turn.created_at.isoformat(),
         "citations": [

@@ -14,10 +14,22 @@ from typing import Any
 
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import EXCERPT
-from apps.datasets.record import FIELDS, MAX_BYTES, Record, from_values, to_values
+from apps.datasets.record import FIELDS, MAX_BYTES, Record
+from apps.datasets.row_facts import FACTS, record_with_facts, values_with_facts
 from basics.errors import Invalid
 
-_JSON = ("steps", "sources", "scores", "tags", "messages", "tools", "meta")
+_COLUMNS = (*FIELDS, *FACTS)
+_JSON = (
+    "steps",
+    "sources",
+    "scores",
+    "tags",
+    "messages",
+    "tools",
+    "meta",
+    "iterations",
+    "is_complete",
+)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # The module's own limit is for the whole process and too low for a trace; a row is measured again when it is read.
 csv.field_size_limit(MAX_BYTES)
@@ -37,10 +49,10 @@ class Csv:
         """Yield the header and a line for each record."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\r\n")
-        writer.writerow(FIELDS)
+        writer.writerow(_COLUMNS)
         for record in rows():
-            values = to_values(record)
-            writer.writerow([_cell(name, values[name]) for name in FIELDS])
+            values = values_with_facts(record)
+            writer.writerow([_cell(name, values[name]) for name in _COLUMNS])
             yield out.getvalue().encode()
             out.seek(0)
             out.truncate()
@@ -55,7 +67,7 @@ class Csv:
                 header = [name.strip().lower() for name in next(reader, [])]
             except csv.Error as error:
                 raise _no_table(f"{error}") from error
-            unknown = [name for name in header if name not in FIELDS]
+            unknown = [name for name in header if name not in _COLUMNS]
             if "question" not in header or len(set(header)) != len(header) or unknown:
                 raise _no_table(
                     f"its first line has the column “{unknown[0][:40]}”, which no row has"
@@ -91,7 +103,7 @@ def _row(number: int, header: list[str], line: list[str]) -> Record | RowError:
         return RowError(number, message, excerpt)
     try:
         values = {name: _value(name, cell) for name, cell in zip(header, line, strict=True) if cell}
-        return from_values({"question": "", **values})
+        return record_with_facts({"question": "", **values})
     except Invalid as error:
         return RowError(number, error.message, excerpt)
     except (ValueError, RecursionError):

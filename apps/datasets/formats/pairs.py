@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from apps.datasets.assembly import assemble
-from apps.datasets.formats.base import Card, Rows
+from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.chat import from_conversation
-from apps.datasets.formats.lines import JsonLines, dump
+from apps.datasets.formats.lines import EXCERPT, JsonLines, dump, objects
 from apps.datasets.formats.openai_chat import message_in
 from apps.datasets.record import (
     EMPTY_ANSWERS,
@@ -22,11 +23,15 @@ from apps.datasets.record import (
     from_values,
     to_values,
 )
+from apps.datasets.row_facts import questions_of, record_with_facts, values_with_facts
 from basics.errors import Invalid
 
 
 class Jsonl(JsonLines):
-    """Our own form: everything a record has, and its steps and answer once more as one text with special tokens."""
+    """Our own form: everything a record has with its facts, and its steps and answer once more as one text with special tokens.
+
+    An object may hold several questions about one passage; see ``row_facts``. They are written as rows of their own.
+    """
 
     name = "jsonl"
     title = "JSON Lines"
@@ -34,13 +39,31 @@ class Jsonl(JsonLines):
 
     def encode(self, record: Record) -> dict[str, Any]:
         """Return every field, and ``text``; a row that is too long for both leaves it out, and loses nothing."""
-        values = to_values(record)
+        values = values_with_facts(record)
         text = {"text": assemble(record.steps, record.answer)}
         return {**values, **text} if len(dump(values)) + len(dump(text)) <= MAX_BYTES else values
 
     def decode(self, values: Mapping[str, Any]) -> Record:
         """Return the record of its fields; the text says nothing that they do not."""
-        return from_values({name: value for name, value in values.items() if name != "text"})
+        return record_with_facts({name: value for name, value in values.items() if name != "text"})
+
+    def read(self, path: Path) -> Iterator[Record | RowError]:
+        """Yield the records of a file of lines, or of one array; several where an object holds several questions."""
+        with path.open("rb") as file:
+            for number, text in objects(file):
+                if isinstance(text, RowError) or b'"questions"' not in text:
+                    yield text if isinstance(text, RowError) else self._read_one(number, text)
+                    continue
+                try:
+                    rows = list(questions_of(json.loads(text)))
+                except Invalid as error:
+                    yield RowError(number, error.message, text[:EXCERPT].decode("utf-8", "replace"))
+                    continue
+                except (ValueError, RecursionError, AttributeError):
+                    yield self._read_one(number, text)  # which says what is wrong with it
+                    continue
+                for row in rows:
+                    yield self._read_one(number, dump(row))
 
 
 class Alpaca(JsonLines):

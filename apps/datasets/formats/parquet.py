@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from apps.datasets.formats.base import Card, RowError, Rows
-from apps.datasets.record import FIELDS, Record, from_values, to_values
+from apps.datasets.record import FIELDS, Record
+from apps.datasets.row_facts import FACTS, record_with_facts, values_with_facts
 from basics.errors import Invalid
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
 
 def _record(number: int, values: dict[str, Any], part: str) -> Record | RowError:
     try:
-        return from_values(_values(values))
+        return record_with_facts(_values(values))
     except Invalid as error:
         return RowError(number, error.message, str(values.get("question"))[:200], part)
     except (TypeError, AttributeError, KeyError):
@@ -131,7 +132,7 @@ def _record(number: int, values: dict[str, Any], part: str) -> Record | RowError
 
 
 def _row(record: Record) -> dict[str, Any]:
-    values = to_values(record)
+    values = values_with_facts(record)
     for place, name in _FREE:
         for holder in _holders(values, place):
             holder[name] = json.dumps(holder[name], ensure_ascii=False)
@@ -182,7 +183,9 @@ def _schema() -> pyarrow.Schema:
     call = pa.struct({"id": text, "name": text, "arguments": text})
     message = pa.struct({"role": text, "content": text, "tool_calls": several(call), "tool_call_id": text})  # fmt: skip
     tool = pa.struct({"name": text, "description": text, "parameters": text})
-    columns = dict.fromkeys(FIELDS, text) | {
+    columns = dict.fromkeys((*FIELDS, *FACTS), text) | {
+        "iterations": number,
+        "is_complete": pa.bool_(),
         "steps": several(step),
         "sources": several(source),
         "scores": several(score),

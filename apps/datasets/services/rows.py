@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from apps.datasets.columns import record_columns, record_of
 from apps.datasets.models import Dataset, DatasetRow, RowStatus
-from apps.datasets.record import FIELDS, Record, from_values, to_values
+from apps.datasets.record import FIELDS, UNHASHED, Record, from_values, to_values
 from basics.errors import Conflict, Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -119,7 +119,7 @@ def row_update(
         Conflict: ``row_exists``, the dataset has this content already.
     """
     actor.require("dataset.write")
-    unknown = set(changes) - set(FIELDS) | set(changes) & {"id"}
+    unknown = set(changes) - set(FIELDS) | set(changes) & UNHASHED
     if unknown:
         raise Invalid("unknown_field", f"A row has no {', '.join(sorted(unknown))} to change.")
     try:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max, Sum
 from django.utils import timezone
 
+from apps.conversations.marks import marks_of
 from apps.conversations.models import Assistant, Citation, Message, Turn
 from apps.evaluations.judging import is_lexical, judge_models
 from apps.evaluations.models import (
@@ -243,7 +244,9 @@ def _is_doubtful(turn: Turn) -> bool:
     answer = Message.objects.filter(turn=turn, author=Message.Author.ASSISTANT).first()
     if answer is None or not answer.text.strip():
         return False
-    return bool(answer.unsupported) or not Citation.objects.filter(turn=turn).exists()
+    if any(mark.is_doubt for mark in marks_of(answer)):
+        return True
+    return not Citation.objects.filter(turn=turn).exists()
 
 
 def _rule(actor: Actor, rule: SamplingRule) -> SamplingRule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -82,6 +82,7 @@ class ModelRequest:
             profile allow and drop the rest. Those of ``toolloop.service`` (``service_tier``, ``cache_ttl``, ``background``)
             are refused instead of dropped.
         response_schema: structured output, None for free text.
+        withheld: tells of a tool that is not offered why it may not be called, "" where there is no such tool.
         server_tools: what the provider may run itself; an adapter refuses what its model does not have.
         profile: facts about the model that go before those its name stands for, None for these.
         meter: told where the count of this call is to be read while it is under way, None where nobody asks.
@@ -100,6 +101,7 @@ class ModelRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     response_schema: ResponseSchema | None = None
     server_tools: Sequence[ServerTool] = ()
+    withheld: Callable[[str], str] = field(default=lambda name: "", compare=False, repr=False)
     profile: Profile | None = None
     meter: Meter | None = field(default=None, compare=False, repr=False)
     resume: Resume | None = field(default=None, compare=False, repr=False)

@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from toolloop.events import (
@@ -19,6 +20,7 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
+from toolloop.evidence import Evidence, evidence_of
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._server_tools import server_tools_check
@@ -37,7 +39,9 @@ _NOT_FOUND = (
     "I did not find this in your documents. (Extractive mode, no language model: it can only quote passages that "
     "share words with the question.)"
 )
+_NEAR = "Your documents may not answer this. The nearest passage says (quoted by the extractive mode, no language model):"
 _NO_SEARCH = "I have no documents to search here. (Extractive mode, no language model.)"
+_NOT_ALLOWED = "I may not search your documents here: {why}. (Extractive mode, no language model.)"
 _SEARCH_FAILED = "The search failed, so I cannot quote anything: "
 _MOST_QUOTES = 5
 _DELTA_CHARS = 24
@@ -75,7 +79,12 @@ class ExtractiveProvider:
             yield TurnFinished(self._turn(request, "", (call,)))
             return
         results = [*attached, *searched]
-        text = answer_write(query, results) if results else _NO_SEARCH
+        if results:
+            text = answer_write(query, results)
+        elif tool is None and (why := request.withheld(SEARCH_TOOL)):
+            text = _NOT_ALLOWED.format(why=why)
+        else:
+            text = _NO_SEARCH
         for start in range(0, len(text), _DELTA_CHARS):
             yield TextDelta(text[start : start + _DELTA_CHARS])
             # Nothing here waits for a network: let a stop and the other runs of this event loop in.
@@ -121,21 +130,35 @@ def answer_write(query: str, results: Sequence[ToolResult]) -> str:
         results: results of the search tool; see ``passages_read`` for their form.
 
     Returns:
-        The answer; a plain sentence without markers when nothing found is relevant enough.
+        The answer. Where the passages come near alone, it says so and quotes the nearest one; a plain sentence without
+        markers when nothing found is relevant enough. Codes that are in no document are named.
     """
     passages: list[Passage] = []
+    evidence: Evidence = "none"
+    missing: list[str] = []
     for result in results:
         if not result.is_error:
-            passages += passages_read(result.content)
+            found, head = passages_read(result.content), _head_read(result.content)
+            codes = head.codes
+            told = evidence_of(query, found, head.similarity, codes)
+            evidence = max(evidence, told, key=("none", "near", "answer").index)
+            passages += found
+            missing += [code for code, found_as in codes.items() if found_as != "exact"]
     if not passages and results and all(result.is_error for result in results):
         return _SEARCH_FAILED + results[-1].content
-    quotes = best_quotes(query, passages, _MOST_QUOTES)
-    if not quotes:
-        return _NOT_FOUND
+    named = " and ".join(f"“{_escaped(code)}”" for code in dict.fromkeys(missing))
+    absent = (
+        f"{named} {'is' if named.count('“') == 1 else 'are'} not in your documents."
+        if named
+        else ""
+    )
+    quotes = best_quotes(query, passages, 1 if evidence == "near" else _MOST_QUOTES)
+    if not quotes or evidence == "none":
+        return f"{_NOT_FOUND} {absent}".strip()
     by_document: dict[str, list[Quote]] = {}
     for quote in quotes:
         by_document.setdefault(quote.passage.document, []).append(quote)
-    parts = [_INTRO]
+    parts = [*filter(None, [absent]), _INTRO if evidence == "answer" else _NEAR]
     for document, group in by_document.items():
         if document:
             parts.append(f"**{_escaped(document)}**")
@@ -146,6 +169,35 @@ def answer_write(query: str, results: Sequence[ToolResult]) -> str:
     return "\n\n".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a search says of itself: see ``evidence_of``."""
+
+    similarity: float | None
+    codes: dict[str, str]
+
+
+_RESULTS = re.compile(r',?\s*"results"\s*:')
+
+
+def _head_read(content: str) -> _Head:
+    """Read what stands before the passages, which a cut at the output limit leaves whole."""
+    start = _RESULTS.search(content)
+    try:
+        data = json.loads(content[: start.start()] + "}") if start else {}
+    except ValueError:
+        data = {}
+    near, codes = data.get("similarity"), data.get("codes") or ()
+    return _Head(
+        near if isinstance(near, float) else None,
+        {
+            str(c["code"]): str(c["found"])
+            for c in codes
+            if isinstance(c, dict) and {"code", "found"} <= c.keys()
+        },
+    )
+
+
 def passages_read(content: str) -> list[Passage]:
     """Read the search tool's content: ``{"results": [{"id", "document", "page", "headings", "text"}], "note"}``.
 
@@ -154,7 +206,8 @@ def passages_read(content: str) -> list[Passage]:
     rows: list[Any]
     try:
         data = json.loads(content)
-        rows = data.get("results") or [] if isinstance(data, dict) else []
+        told = data.get("results") if isinstance(data, dict) else None
+        rows = told if isinstance(told, list) else []
     except ValueError:
         rows = _rows_salvaged(content)
     passages = []

@@ -50,6 +50,7 @@ from tests.conversations.openai.site import (
 from tests.servers import wait_for
 from toolloop.deferred import Decision
 
+MADE_UP = "Lamps of copper were never exempt from inspection"
 pytestmark = pytest.mark.servers
 
 
@@ -184,7 +185,7 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
         ask_both(site, rest, searched.pk, f"What is the rate? {number}")
         for number in range(len(answers))
     ]
-    removed = 0
+    removed = marked = 0
     for text, (conversation, turn, told) in zip(answers, asked, strict=True):
         wanted = [int(n) for n in re.findall(r"c(\d+)(?=[,\]])", text)]
         place = f"/conversations/{conversation}"
@@ -200,8 +201,12 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
         # OpenAI's form.
         assert {c["number"]: c["chunk"] for c in told["citations"]} == chunk_of
         assert told["removed_citations"] == row["removed_citations"]
+        marks = [(mark["text"], mark["reason"]) for mark in row["marks"]]
+        assert [(mark["text"], mark["reason"]) for mark in told["marks"]] == marks
+        marked += len(marks)
         # Export.
         exported = rest.get(f"{place}/export", params={"form": "json"}).json()["conversation"]
+        assert exported["turns"][0]["marks"] == row["marks"]
         assert {c["number"]: c["chunk_id"] for c in exported["turns"][0]["citations"]} == chunk_of
         # The page, and after a reload; each marker opens its passage.
         address = f"/t/{site.cast.tenant.slug}/chat/{conversation}/"
@@ -215,6 +220,30 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
             assert opened.context["chunk"].pk == chunk
         removed += row["removed_citations"]
     assert removed > 5, "the batch holds what must be removed"
+    assert marked > 2, "the batch holds what no passage says"
+    marks_come_with_streams(site, searched.pk, reply)
+
+
+def marks_come_with_streams(site: Site, collection: int, searching: Any) -> None:
+    """The official client keeps them beside the text, after it, in both of its streams."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        found = searching(body) if body["messages"][-1]["role"] != "tool" else ""
+        ids = re.findall(r'"id": ?"(c\d+)"', str(body["messages"][-1]["content"]))
+        return found or f"Rate 1 holds for lot 1 [{ids[0]}]. {MADE_UP}."
+
+    site.fake.replies[SCRIPTED.removeprefix("compatible/")] = reply
+    where = {"extra_body": {"groundwork": {"collections": [collection]}}}
+    *_, last = site.client.chat.completions.create(
+        model=SCRIPTED, messages=ASK, stream=True, **where
+    )
+    assert last.choices[0].finish_reason == "stop"
+    with site.client.responses.stream(model=SCRIPTED, input=ASK[0]["content"], **where) as stream:
+        final = stream.get_final_response()
+    for told in (last, final):
+        (mark,) = (told.model_extra or {})["groundwork"]["marks"]
+        assert (mark["text"], mark["reason"]) == (f"{MADE_UP}.", "unsupported")
+    assert final.output_text[mark["start"] : mark["end"]] == mark["text"]
 
 
 def is_completed(rest: httpx2.Client, path: str) -> bool:
@@ -229,7 +258,9 @@ def random_answer(random: Random, ids: list[int]) -> str:
             f"[{', '.join(f'c{n}' for n in random.sample(ids, random.randint(1, 3)))}]"
             for _ in range(random.randint(0, 2))
         )
-        words = random.choice(["The rate holds", "**Lot 3** is free", "See rate 2", "No duty"])
+        words = random.choice(
+            ["The rate holds", "**Lot 3** is free", "See rate 2", "No duty", MADE_UP]
+        )
         start = random.choice(["", "- ", "> ", "1. "])
         parts.append(f"{start}{words} {marks}.")
     return "\n\n".join(parts)

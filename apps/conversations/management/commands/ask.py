@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.collections.operator import collection_named, is_worker_alive, tenant_named
 from apps.conversations import selectors, services
 from apps.conversations.citations import passages_of
+from apps.conversations.marks import marks_of
 from apps.conversations.models import Turn
 from apps.conversations.plain import PlainAnswer
 from basics.errors import DomainError
@@ -78,7 +79,8 @@ class Command(BaseCommand):
 
     def _end(self, turn: Turn, is_json: bool) -> None:
         run = turn.run
-        answer = next((m.text for m in turn.messages.all() if m.author == "assistant"), "")
+        said = next((m for m in turn.messages.all() if m.author == "assistant"), None)
+        answer, marks = "" if said is None else said.text, marks_of(said)
         sources = [
             {
                 "number": c.number, "document": c.document_name, "collection": c.collection_name, "page": c.page,
@@ -88,13 +90,17 @@ class Command(BaseCommand):
         ]  # fmt: skip
         if is_json:
             facts = {
-                "answer": answer, "sources": sources, "status": run.status, "model": run.model, "run_id": run.pk,
+                "answer": answer, "marks": [mark.to_json() for mark in marks], "sources": sources, "status": run.status, "model": run.model, "run_id": run.pk,
                 "conversation_id": turn.conversation_id, "removed_citations": turn.removed_markers,
                 "error_code": run.error_code, "error_message": run.error_message, "usage": run.usage,
             }  # fmt: skip
             self.stdout.write(json.dumps(facts, ensure_ascii=False))
         else:
             self.stdout.write("\n")
+            if marks:  # the text itself was printed as it came
+                self.stdout.write("To check")
+            for mark in marks:
+                self.stdout.write(f"  {mark.text}\n    {mark.note}")
             if sources:
                 self.stdout.write("Sources")
             for source in sources:

@@ -1204,7 +1204,7 @@ class DatasetRedaction(TypedDict):
 
 @final
 class DatasetRow(TypedDict):
-    """A row; ``record`` is what versions and exports keep of it."""
+    """A row; ``record`` is what versions and exports keep of it, ``facts`` what they tell besides."""
     id: int
     status: DatasetRowStatus
     quality: float | None
@@ -1213,6 +1213,9 @@ class DatasetRow(TypedDict):
     run_id: int | None
     """The run that answered it."""
     record: dict[str, Any]
+    facts: DatasetRowFacts
+    """iterations: turns of the loop that answered; is_complete: it came to an answer; source_chunk_id: the passage
+    it was asked about. Exports have them beside the record's fields."""
     created_at: str
     updated_at: str
 
@@ -1227,6 +1230,14 @@ class DatasetRowChange(TypedDict):
     """The row as it was."""
     after: dict[str, Any] | None
     """The row as it is."""
+
+
+@final
+class DatasetRowFacts(TypedDict):
+    iterations: int
+    is_complete: bool
+    source_chunk_id: str
+    """Empty for none."""
 
 
 @final
@@ -1830,11 +1841,13 @@ class Feedback(TypedDict):
     created_at: str
     updated_at: str
 
+FeedbackInputReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
+
 
 @final
 class FeedbackInputRequest(TypedDict):
     verdict: FeedbackInputVerdictEnum
-    reason: NotRequired[ReasonEnum | BlankEnum]
+    reason: NotRequired[FeedbackInputReasonEnum | BlankEnum]
     """good: correct, complete, well_sourced, clear; bad: wrong, unsupported, incomplete, missed_source, not_asked,
     unclear  * `clear` - clear * `complete` - complete * `correct` - correct * `incomplete` - incomplete *
     `missed_source` - missed_source * `not_asked` - not_asked * `unclear` - unclear * `unsupported` - unsupported *
@@ -2460,6 +2473,25 @@ class LoggedCallDetail(TypedDict):
     duration_ms: int | None
     result: str
     """Its first 4000 characters."""
+
+
+@final
+class Mark(TypedDict):
+    """A sentence of an answer that its reader should check."""
+    start: int
+    """First character in the answer."""
+    end: int
+    """The character after its last one."""
+    reason: MarkReasonEnum
+    """unsupported, number, name and polarity: it was compared with its sources and did not pass; language: it was
+    not compared, as its source is in another language.  * `unsupported` - unsupported * `number` - number * `name`
+    - name * `polarity` - polarity * `language` - language"""
+    text: str
+    """The sentence."""
+    note: str
+    """The reason in words."""
+
+MarkReasonEnum: TypeAlias = "Literal['unsupported', 'number', 'name', 'polarity', 'language']"
 
 
 @final
@@ -3282,8 +3314,6 @@ class ReadingOutput(TypedDict):
     """Lower end of its 95 % interval, as far as the calibration is known."""
     high: float
 
-ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
-
 
 @final
 class RepeatsOutput(TypedDict):
@@ -3499,6 +3529,10 @@ class Run(TypedDict):
     status: RunStatus
     answer: str
     """As the model wrote it, with markers such as [c123]."""
+    text: str
+    """The finished answer as people read it: Markdown with markers [1]; empty until then."""
+    marks: list[Mark]
+    """Sentences of `text` to check, in its order."""
     last_seq: int
     """Number of the newest event."""
     limit_reached: str
@@ -3823,6 +3857,10 @@ class SharedTurn(TypedDict):
     """Markdown with markers [1]."""
     model: str
     asked_at: str
+    marks: list[Mark]
+    """Sentences to check, in the order of the answer."""
+    compared: str
+    """What the sentences were compared with; empty where it is not kept."""
     citations: list[SharedCitation]
     hidden_citations: int
 
@@ -4586,8 +4624,12 @@ class Turn(TypedDict):
     """The answer as the assistant's output format has it; null for text."""
     problem: str
     """Why an answer that should have a form has none."""
+    marks: list[Mark]
+    """Sentences of the answer to check, in its order."""
     unsupported: list[list[int]]
-    """Sentences of the answer that no source says: [start, end] in characters."""
+    """Of `marks`, those that did not pass: [start, end] in characters."""
+    compared: str
+    """What the sentences were compared with; empty where it is not kept."""
     citations: list[Citation]
     attachments: list[Attachment]
     """Files that came with the question."""
