@@ -134,7 +134,8 @@ class TurnOutput(serializers.Serializer[Turn]):
     answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
     output = serializers.SerializerMethodField(help_text="The answer as the assistant's output format has it; null for text.")  # fmt: skip
     problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")  # fmt: skip
-    unsupported = serializers.SerializerMethodField(help_text="Sentences of the answer that no source says: [start, end] in characters.")  # fmt: skip
+    unsupported = serializers.SerializerMethodField(help_text="Statements that no source was found to support: [start, end, reason] in characters of the answer; reason is unsupported, number, name, polarity, or language (not checked, as the source is in another one).")  # fmt: skip
+    compared = serializers.SerializerMethodField(help_text="What the statements of the answer were compared with; empty: with nothing.")  # fmt: skip
     citations = CitationOutput(many=True)
     attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
     removed_citations = serializers.IntegerField(
@@ -160,8 +161,17 @@ class TurnOutput(serializers.Serializer[Turn]):
     def get_problem(self, turn: Turn) -> str:
         return str(getattr(_answer(turn), "problem", ""))
 
-    def get_unsupported(self, turn: Turn) -> list[list[int]]:
-        return list(getattr(_answer(turn), "unsupported", ()))
+    @extend_schema_field(
+        serializers.ListField(child=serializers.ListField(child=serializers.JSONField()))
+    )
+    def get_unsupported(self, turn: Turn) -> list[list[Any]]:
+        return [
+            [start, end, *rest] if rest else [start, end, "unsupported"]
+            for start, end, *rest in getattr(_answer(turn), "unsupported", ())
+        ]
+
+    def get_compared(self, turn: Turn) -> str:
+        return str(getattr(_answer(turn), "compared", ""))
 
 
 def _answer(turn: Turn) -> Message | None:

@@ -98,12 +98,12 @@ class Source:
 class Piece:
     """A stretch of the answer: text, then the numbers cited after it (none at the end).
 
-    ``unsupported``: the sentence that ends here rests on no source.
+    ``unsupported``: why the sentence that ends here was not found to rest on a source, "" where it was.
     """
 
     text: str
     numbers: tuple[int, ...] = ()
-    unsupported: bool = False
+    unsupported: str = ""
 
 
 @dataclass(slots=True)
@@ -274,25 +274,24 @@ def words_weighted(text: str) -> dict[str, float]:
     }
 
 
-def flagged(pieces: Iterable[Piece], ends: Iterable[int]) -> list[Piece]:
+def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
     """Cut an answer's pieces where unsupported sentences end, and mark what comes before.
 
     Args:
-        ends: offsets in the answer's text, markers as ``[1]`` included.
+        ends: reasons by offset in the answer's text, markers as ``[1]`` included.
     """
-    wanted, found, at = sorted(set(ends)), [], 0
+    wanted, found, at = sorted(ends), [], 0
     for piece in pieces:
         text = piece.text
         begun = at
         while wanted and wanted[0] <= at + len(text):
+            reason = ends[wanted[0]]
             cut = max(0, wanted.pop(0) - at)
-            found.append(Piece(text[:cut], (), True))
+            found.append(Piece(text[:cut], (), reason))
             text, at = text[cut:], at + cut
         at = begun + len(piece.text) + sum(len(f"[{n}]") for n in piece.numbers)
-        ends_here = bool(wanted) and wanted[0] <= at
-        if ends_here:
-            wanted.pop(0)
-        found.append(Piece(text, piece.numbers, ends_here))
+        here = ends[wanted.pop(0)] if wanted and wanted[0] <= at else ""
+        found.append(Piece(text, piece.numbers, here))
     return found
 
 

@@ -31,6 +31,7 @@ from apps.conversations.citations import Cited, Passage, answer_cite, answer_num
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
 from apps.conversations.rendering import Block, blocks_render
+from apps.conversations.support import is_doubt, reason_of
 from apps.conversations.tool_results import SEARCHES
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
@@ -80,7 +81,8 @@ class TurnView:
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
         output: the form its answer has, of ``models.Output``.
         problem: why an answer that should have a form has none.
-        unsupported: sentences that no source supports.
+        unsupported: how many sentences no source was found to support.
+        compared: what they were compared with, in a line.
     """
 
     pk: int
@@ -115,6 +117,7 @@ class TurnView:
     confidence: str = ""
     follow_ups: list[str] = field(default_factory=list)
     unsupported: int = 0
+    compared: str = ""
 
     @property
     def is_unsourced(self) -> bool:
@@ -235,8 +238,11 @@ def turn_view_ended(
         shown_text(run.answer, formed), {row.chunk_ref: row.number for row in rows}
     )
     if answer is not None:
-        cited.pieces = flagged(cited.pieces, (end for _, end in answer.unsupported))
-        view.unsupported, view.problem = len(answer.unsupported), answer.problem
+        cited.pieces = flagged(
+            cited.pieces, {span[1]: reason_of(span) for span in answer.unsupported}
+        )
+        view.unsupported = sum(map(is_doubt, answer.unsupported))
+        view.compared, view.problem = answer.compared, answer.problem
     if formed and (value := value_of(run.answer)) is not None:
         view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""

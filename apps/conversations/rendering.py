@@ -31,7 +31,7 @@ from apps.conversations.citations import Piece
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).
 _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
-# The same for the end of an unsupported sentence.
+# The same for the end of an unsupported sentence; a digit behind it says which of ``_REASONS``.
 _FLAG, _SEEN_FLAG = "\ue004", "\ue005"
 # Before and after what has a copy button, which the cleaner would take away.
 _CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
@@ -40,7 +40,15 @@ _COPY = {
     mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
     for mark, what in ((_CODE, "code"), (_TABLE, "table"))
 }  # fmt: skip
-_NO_SOURCE = '<span class="nosrc" title="No source of this answer says this: check it yourself">unsupported</span>'
+_REASONS = {
+    "unsupported": ("unsupported", "No source of this answer says this: check it yourself"),
+    "number": ("check number", "A number here is not what the source has, or belongs to something else there"),
+    "name": ("check name", "A name here is not in the source, or is in another place there"),
+    "polarity": ("check wording", "The source seems to say the opposite, or does not deny this"),
+    "language": ("not checked: other language", "The source is in another language, so only numbers were compared"),
+}  # fmt: skip
+_SEEN_FLAGS = re.compile(f"{_SEEN_FLAG}(\\d)")
+_FLAGS = re.compile(f"{_FLAG}\\d")
 # Markdown turns a reference to a character into the character: these would be taken for ours.
 _FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
@@ -89,7 +97,7 @@ def blocks_render(
     text = "".join(
         _OURS.sub("", piece.text)
         + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
-        + (_FLAG if piece.unsupported else "")
+        + (f"{_FLAG}{_reason_place(piece.unsupported)}" if piece.unsupported else "")
         for piece in pieces
     )
     tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
@@ -116,11 +124,22 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
             f'aria-label="{label}">{number}</button>'
         )
 
-    html = _SEEN_MARKS.sub(button, html).replace(_SEEN_FLAG, _NO_SOURCE).replace(_FLAG, "")
+    html = _FLAGS.sub("", _SEEN_FLAGS.sub(_mark, _SEEN_MARKS.sub(button, html)))
     for mark, opening in _COPY.items():
         html = html.replace(mark, opening)
     html = html.replace(_COPIED, "</div>")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
+
+
+def _reason_place(reason: str) -> int:
+    return list(_REASONS).index(reason) if reason in _REASONS else 0
+
+
+def _mark(match: re.Match[str]) -> str:
+    reason = list(_REASONS)[int(match[1])]
+    label, title = _REASONS[reason]
+    kind = "nosrc unchecked" if reason == "language" else "nosrc"
+    return f'<span class="{kind}" title="{title}">{label}</span>'
 
 
 def _top_level(tokens: Sequence[Token]) -> list[tuple[int, int]]:
@@ -178,8 +197,8 @@ def _text_rule(state: StateInline, silent: bool) -> bool:
 def _cite_rule(state: StateInline, silent: bool) -> bool:
     if state.src.startswith(_FLAG, state.pos):
         if not silent:
-            state.push("flag", "", 0)
-        state.pos += 1
+            state.push("flag", "", 0).content = state.src[state.pos + 1]
+        state.pos += 2
         return True
     match = _MARKS.match(state.src, state.pos)
     if match is None:
@@ -200,7 +219,7 @@ def _cite_render(
 def _flag_render(
     self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
 ) -> str:
-    return _SEEN_FLAG
+    return f"{_SEEN_FLAG}{tokens[idx].content}"
 
 
 def _image_render(

@@ -46,7 +46,7 @@ LANGUAGE = "language"
 """The reason of a statement that was not checked, as its source is in another language."""
 _SHARE = 0.35  # Of a statement's weight, that the passages hold at least.
 _NUMBER_WEIGHT = 3.0
-_OTHER_NUMBER = 0.4  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
+_OTHER_NUMBER = 0.5  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
 _OPPOSITE = 0.5
@@ -77,22 +77,43 @@ def unsupported_find(cited: Cited, passages: Mapping[int, str], around: str = ""
     """
     if not passages:
         return []
-    text = cited.text
-    sources = _Sources(passages, language_name(text), around)
+    sources = _Sources(passages, language_name(cited.text), around)
     found: list[Span] = []
-    for start, end in _statements(text):
-        statement = text_read(_PAGE.sub("", _MARKER.sub("", text[start:end])))
-        if len(statement.telling) < _LEAST_WORDS:
-            continue
-        reason = sources.reason(statement, _named(text, start, end))
+    for start, end, numbers, statement in statements_of(cited.text):
+        reason = sources.reason(text_read(statement), numbers)
         if reason:
             found.append((start, end, reason))
     return found
 
 
+def statements_of(text: str) -> list[tuple[int, int, list[int], str]]:
+    """Return the statements of an answer: start, end, the numbers of the sources they name, and their words without markers."""
+    found = []
+    for start, end in _spans(text):
+        numbers = [int(number) for number in _MARKER.findall(text[start:end])]
+        statement = _PAGE.sub("", _MARKER.sub("", text[start:end])).strip()
+        if len(text_read(statement).telling) >= _LEAST_WORDS:
+            found.append((start, end, list(dict.fromkeys(numbers)), statement))
+    return found
+
+
+def compared_with(count: int) -> str:
+    """Return the line that says what an answer was compared with: so many passages, "" for none."""
+    return (
+        f"Compared with {count} passage{'' if count == 1 else 's'} by words, names and numbers"
+        if count
+        else ""
+    )
+
+
 def is_doubt(span: Sequence[object]) -> bool:
     """Tell whether a stored span says that a statement lacks support, and not that it was not checked; pairs do."""
-    return len(span) < 3 or span[2] != LANGUAGE
+    return reason_of(span) != LANGUAGE
+
+
+def reason_of(span: Sequence[object]) -> str:
+    """Return the reason of a stored span; pairs are of before there were several."""
+    return str(span[2]) if len(span) > 2 else "unsupported"
 
 
 class _Sources:
@@ -180,7 +201,7 @@ def _is_denied_wrongly(statement: Read, passage: Passage) -> bool:
     )
 
 
-def _statements(text: str) -> list[tuple[int, int]]:
+def _spans(text: str) -> list[tuple[int, int]]:
     """Return where the sentences stand that state something, each with the markers behind it."""
     found: list[tuple[int, int]] = []
     is_code = False
@@ -216,10 +237,6 @@ def _with_markers(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
         if text[start + first : start + last].strip():
             spans.append((start + first, start + last))
     return spans
-
-
-def _named(text: str, start: int, end: int) -> Sequence[int]:
-    return [int(number) for number in _MARKER.findall(text[start:end])]
 
 
 def _differs(one: str, other: str) -> bool:

@@ -15,7 +15,7 @@ increase rise grow gain climb surge expand improve boost raise | decrease declin
 more | fewer less
 before prior | after following
 above over exceed | below under
-first begin start open launch | last end stop finish close conclude
+begin start open launch | end stop finish close conclude
 maximum most | minimum least
 allow permit authorize enable legal lawful | prohibit forbid ban bar prevent disable illegal unlawful
 require mandatory obligatory compulsory | optional voluntary
@@ -156,10 +156,10 @@ def opposite_said(statement: Read, passage: Passage, window: tuple[float, int, i
             there.setdefault(side, []).append(other)
     surest = 0.0
     for word, sides in opposites:
-        for line, side in sides:
-            if (line, side) in there:
+        for group, sign in sides:
+            if (group, sign) in there:
                 continue
-            for other in there.get((line, -side), ()):
+            for other in there.get((group, -sign), ()):
                 if other.is_denied == word.is_denied and other.key not in statement.at:
                     surest = max(surest, near(statement, word, passage, other.place))
     return surest

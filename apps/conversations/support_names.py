@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from apps.conversations.support_reading import Read, Word, key_of, text_read
+from apps.conversations.support_reading import Read, Word, key_of, text_read, words_of
 
 _REACH = 4  # Neighbours on each side that tell where a name belongs.
 _FADE = 0.85  # What a neighbour counts less with each word between.
 _LITTLE_WEIGHT = 0.4
-_TITLES = frozenset("i mr mrs ms dr sir st the".split())
+_BY = 2  # So many words before a name “by” makes it the one who does something.
+_TITLES = words_of("i mr mrs ms dr sir st the")
 # Words that begin sentences without being names.
-_OPENERS = frozenset(
+_OPENERS = words_of(
     "yes no however additionally also absolutely currently depending according based furthermore moreover finally overall "
     "sure although though while when if since because after before during despite once first second third then thus "
     "therefore hence meanwhile instead other another one two three many some most several all each every both these those "
     "such here there what how why where please note remember let given unlike like later today now various different using "
     "including among within without under over between through throughout across until upon besides regarding concerning "
-    "considering following sorry thanks hello".split()
+    "considering following sorry thanks hello"
 )
-_VERBS_OF_ONE = frozenset("is was has says said claims makes made".split())
+_VERBS_OF_ONE = words_of("is was has says said claims makes made")
 _NOT_OF_NAMES = ("ing", "ness", "tion", "ity", "ment", "ism", "ance", "ence")
 _PLACES = (
     "american=united,us,usa,america british=britain,uk,united,kingdom,english french=france dutch=netherlands,holland "
@@ -46,7 +47,7 @@ class Passage:
 
     def has_name(self, word: Word) -> bool:
         """Tell whether a word of a name stands in it: itself, its people or country, or what its initials are short for."""
-        if self.has(word) or not _SAME.get(word.key, frozenset()).isdisjoint(self.read.at):
+        if self.has(word) or not _SAME.get(word.key, set()).isdisjoint(self.read.at):
             return True
         short = word.raw.replace("’", "'").removesuffix("'s").replace(".", "")
         if len(short) > 2 and short.endswith("s") and short[:-1].isupper():
@@ -188,12 +189,21 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Pass
                 word.is_capital or word.raw in ("and", "or") for word in statement.words[b:c]
             ):
                 continue  # names in a row have no order
+            if _is_passive(statement, one, two) != any(
+                passage.pairs.get(("by", run[0].key), _REACH) <= _BY for run in (one, two)
+            ):
+                continue  # one of them speaks in the passive voice
             changed = sequence[:a] + sequence[c:d] + sequence[b:c] + sequence[a:b] + sequence[d:]
             first, last = a + d - c, d - (b - a)
             now = _fit(sequence, a, b, passage) + _fit(sequence, c, d, passage)
             then = _fit(changed, a, first, passage) + _fit(changed, last, d, passage)
             best = max(best, (then - now) / 2)
     return best
+
+
+def _is_passive(statement: Read, *runs: Sequence[Word]) -> bool:
+    before = (statement.words[max(0, run[0].place - _BY) : run[0].place] for run in runs)
+    return any(word.key == "by" for words in before for word in words)
 
 
 def numbers_fit(statement: Read, passage: Passage) -> float:

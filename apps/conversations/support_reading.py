@@ -11,31 +11,38 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset(".!?;")
 _BREAKS = frozenset(",:()") | _ENDS
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
 # Words that say too little to count: they point, join, or help a verb.
-_LITTLE = frozenset(
+_LITTLE = words_of(
     "a an and are as at be been being but by can could did do does doing for from had has have having he her hers him his how "
     "i if in into is it its itself may might more most must my of on onto or our shall she should so some such than that the "
     "their them themselves then there these they this those to too up upon us was we were what when where which while who "
     "whom whose why will with would you your also about between both each other only own same very just because during "
     "through over under again after before above below all any out off down against within along among per via s t not no nor "
-    "never none without neither cannot except unless like well however therefore thus although though since until still even".split()
+    "never none without neither cannot except unless like well however therefore thus although though since until still even"
 )
 # What denies the words behind it. In other languages only words that English does not have.
-_DENY = frozenset(
+_DENY = words_of(
     "not no never none neither nor cannot without except unable hardly barely lacks lacked lacking nobody nothing nowhere "
-    "nicht kein keine keinen keiner keinem keines niemals ohne pas jamais sans nunca jamás não nem niet geen nooit zonder senza".split()
+    "nicht kein keine keinen keiner keinem keines niemals ohne pas jamais sans nunca jamás não nem niet geen nooit zonder senza"
 )
 # What comes after “not” or “no” where nothing is denied: “not only”, “no later than”, “No. 5”.
-_NO_DENIAL = frozenset(
-    "only just merely simply necessarily least less more later earlier fewer sooner until limited matter doubt . one".split()
+_NO_DENIAL = words_of(
+    "only just merely simply necessarily least less more later earlier fewer sooner until limited matter doubt . one"
 )
-_CLAUSE = frozenset(
-    "but because although though while which who whose where when whereas however if so since unless until".split()
+_CLAUSE = words_of(
+    "but because although though while which who whose where when whereas however if so since unless until"
 )
 _SCOPE = 3  # Words behind a denial that it reaches, those that say too little not counted.
 
-_SHORT = frozenset(
-    "Mr Mrs Ms Dr St Gen Maj Col Sgt Lt Capt Rev Hon Prof Sen Gov Inc Co Ltd Corp Jr Sr vs No Art Sec Fig".split()
+_SHORT = words_of(
+    "Mr Mrs Ms Dr St Gen Maj Col Sgt Lt Capt Rev Hon Prof Sen Gov Inc Co Ltd Corp Jr Sr vs No Art Sec Fig"
 )
 _IRREGULAR = {
     form: root

@@ -54,6 +54,7 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_MCP_COMMANDS": ("files=/usr/local/bin/mcp-files /srv/files;git=mcp-git", "settings.MCP_COMMANDS",
         {"files": ["/usr/local/bin/mcp-files", "/srv/files"], "git": ["mcp-git"]}),
     "GROUNDWORK_EMBEDDER": ("openai/text-embedding-3-small", "settings.EMBEDDER", "openai/text-embedding-3-small"),
+    "GROUNDWORK_SUPPORT_NLI": ("/srv/models/nli", "settings.SUPPORT_NLI", "/srv/models/nli"),
     "GROUNDWORK_RERANKER": ("/srv/models/reranker.onnx", "settings.RERANKER", "/srv/models/reranker.onnx"),
     "GROUNDWORK_BROKER": ("orm", "[settings.BROKER, settings.Q_CLUSTER.get('broker_class'), settings.Q_CLUSTER['orm']]",
         ["orm", None, "default"]),

@@ -12,6 +12,7 @@ from django.db.models import Max, Sum
 from django.utils import timezone
 
 from apps.conversations.models import Assistant, Citation, Message, Turn
+from apps.conversations.support import is_doubt
 from apps.evaluations.judging import is_lexical, judge_models
 from apps.evaluations.models import (
     LiveSample,
@@ -243,7 +244,7 @@ def _is_doubtful(turn: Turn) -> bool:
     answer = Message.objects.filter(turn=turn, author=Message.Author.ASSISTANT).first()
     if answer is None or not answer.text.strip():
         return False
-    return bool(answer.unsupported) or not Citation.objects.filter(turn=turn).exists()
+    return any(map(is_doubt, answer.unsupported)) or not Citation.objects.filter(turn=turn).exists()
 
 
 def _rule(actor: Actor, rule: SamplingRule) -> SamplingRule:
