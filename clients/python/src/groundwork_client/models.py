@@ -913,6 +913,8 @@ class ConversationRules(TypedDict):
     """The rule that holds; 0 for ever."""
     makes_titles: bool
     """A model names each conversation after its first answer."""
+    support_model: str
+    """Model that checks each answer against its sources again; empty for none."""
 
 
 @final
@@ -921,6 +923,9 @@ class ConversationRulesInputRequest(TypedDict):
     """Days after the last question before a conversation is deleted; null for the server's default; 0 for ever."""
     makes_titles: NotRequired[bool | None]
     """Left out or null: unchanged."""
+    support_model: NotRequired[str | None]
+    """Model that checks each answer against its sources again, once it has ended; empty for none, left out or null:
+    unchanged."""
 
 
 @final
@@ -4433,8 +4438,11 @@ class Turn(TypedDict):
     """The answer as the assistant's output format has it; null for text."""
     problem: str
     """Why an answer that should have a form has none."""
-    unsupported: list[list[int]]
-    """Sentences of the answer that no source says: [start, end] in characters."""
+    unsupported: list[list[Any]]
+    """Statements that no source was found to support: [start, end, reason] in characters of the answer; reason is
+    unsupported, number, name, polarity, or language (not checked, as the source is in another one)."""
+    compared: str
+    """What the statements of the answer were compared with; empty: with nothing."""
     citations: list[Citation]
     attachments: list[Attachment]
     """Files that came with the question."""
