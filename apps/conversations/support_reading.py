@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
+
+from apps.collections.word_parts import UNSPACED
 
 _TOKEN = re.compile(
     r"[^\W\d_]\.(?:[^\W\d_]\.)+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]"
 )
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
+_WIDE_ENDS = str.maketrans({"。": ".", "！": "!", "？": "?", "，": ",", "、": ",", "；": ";"})
 _ENDS = frozenset(".!?;")
 _BREAKS = frozenset(",:()") | _ENDS
 
@@ -155,7 +160,7 @@ def text_read(text: str) -> Read:
     """Read a text that has no markers of citations in it."""
     read = Read()
     begins, is_cut, reach, is_head, start = True, True, 0, False, 0
-    tokens = _TOKEN.findall(text)
+    tokens = _TOKEN.findall(_UNSPACED.sub(_pairs, text.translate(_WIDE_ENDS)))
     for raw, after in zip(tokens, [*tokens[1:], ""], strict=False):
         if raw == "." and read.words and _is_short(read.words[-1].raw):
             continue
@@ -184,6 +189,12 @@ def text_read(text: str) -> Read:
         read.words.append(word)
     _sentence_end(read, start)
     return read
+
+
+def _pairs(run: re.Match[str]) -> str:
+    """Return letters of a script without spaces as pairs, which find a passage as well as words do."""
+    letters = run[0]
+    return f" {' '.join(a + b for a, b in pairwise(letters)) or letters} "
 
 
 def _is_short(word: str) -> bool:

@@ -149,6 +149,21 @@ def test_each_kind_of_doubt_has_its_reason(text: str, expected: str) -> None:
     assert reasons(text, {1: WAR}) == [expected]
 
 
+CHINESE = "乘用车须缴纳百分之二点五的关税。卡车须缴纳百分之二十五的关税，通知期为30天，从每月第一天开始计算。"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("通知期为30天，从每月的第一天开始 [c1].", []),
+        ("通知期为45天，从每月的第一天开始 [c1].", ["number"]),
+        ("进口商必须事先在海关登记并且支付一笔押金 [c1].", ["unsupported"]),
+    ],
+)
+def test_scripts_without_spaces_are_compared_too(text: str, expected: list[str]) -> None:
+    assert reasons(text, {1: CHINESE}) == expected
+
+
 def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
     assert (reason_of([3, 9]), is_doubt([3, 9])) == ("unsupported", True)
     assert (reason_of([3, 9, "name"]), is_doubt([3, 9, "name"])) == ("name", True)
