@@ -9,6 +9,8 @@ from apps.conversations.support_reading import Read, Word, key_of
 
 _NEAR = 8  # Words on each side that tell whether two places speak of the same.
 _AROUND_DENIAL = 7
+# Denials of a text, and places of a word, that are looked at: no text takes seconds.
+_MOST_HEADS, _MOST_PLACES = 8, 60
 # Opposites: a word of one side stands for the other side's where it is denied. No pair whose words are often found together.
 _OPPOSITES = """
 increase rise grow gain climb surge expand improve boost raise | decrease decline fall drop reduce shrink worsen lower diminish
@@ -104,7 +106,7 @@ def denial_doubts(
     ``affirmed``: the denied word stands undenied among the same words. ``alone``: the best window denies nothing.
     ``unlike``: no denial of the passage stands among the same words. ``told``: a sentence without a denial has them.
     """
-    heads = [word for word in statement.words if word.heads]
+    heads = [word for word in statement.words if word.heads][:_MOST_HEADS]
     doubts = dict.fromkeys(("affirmed", "alone", "unlike", "told"), 0.0)
     if not heads:
         return doubts
@@ -186,7 +188,7 @@ def near(statement: Read, word: Word, passage: Passage, place: int, reach: int =
 def _best_place(statement: Read, word: Word, passage: Passage) -> tuple[float, int]:
     """Return where in the passage a word stands among most of the same words, and how surely; -1 where it does not."""
     best = (0.0, -1)
-    for place in passage.read.at.get(word.key, ()):
+    for place in passage.read.at.get(word.key, [])[:_MOST_PLACES]:
         sure = near(statement, word, passage, place)
         if best[1] < 0 or sure > best[0]:
             best = (sure, place)

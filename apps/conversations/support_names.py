@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 
 from apps.conversations.support_reading import Read, Word, key_of, text_read, words_of
 
 _REACH = 4  # Neighbours on each side that tell where a name belongs.
 _FADE = 0.85  # What a neighbour counts less with each word between.
 _LITTLE_WEIGHT = 0.4
+# Names or numbers of a statement, and of a passage, that are tried in each other's place: no text takes seconds.
+_MOST_OWN, _MOST_OTHERS = 12, 400
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _TITLES = words_of("i mr mrs ms dr sir st the")
 # Words that begin sentences without being names.
@@ -167,11 +170,11 @@ _Sequence = list[tuple[str, bool]]
 def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage) -> float:
     """Return how much better another name of the passage fits where one of the statement stands, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
-    for run in runs:
+    for run in runs[:_MOST_OWN]:
         start, end = run[0].place, run[-1].place + 1
         own = _fit(sequence, start, end, passage)
         keys = {word.key for word in run}
-        for name, words in passage.names.items():
+        for name, words in islice(passage.names.items(), _MOST_OTHERS):
             if keys.isdisjoint(name) and statement.at.keys().isdisjoint(name):
                 best = max(best, _fit(sequence, start, end, passage, _sequence(words)) - own)
     return best
@@ -180,8 +183,8 @@ def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage
 def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage) -> float:
     """Return how much better the statement fits with two of its names, or two numbers, exchanged, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
-    for index, one in enumerate(runs):
-        for two in runs[index + 1 :]:
+    for index, one in enumerate(runs[:_MOST_OWN]):
+        for two in runs[index + 1 : _MOST_OWN]:
             if {word.key for word in one} & {word.key for word in two}:
                 continue
             (a, b), (c, d) = (one[0].place, one[-1].place + 1), (two[0].place, two[-1].place + 1)
@@ -216,12 +219,13 @@ def numbers_fit(statement: Read, passage: Passage) -> float:
     ]
     if not mine:
         return 0.0
+    mine = mine[:_MOST_OWN]
     others = {
         w.key for w in passage.read.words if w.is_number and w.raw[0].isdigit()
     } - statement.at.keys()
     for (word,) in mine:
         own = _fit(sequence, word.place, word.place + 1, passage)
-        for key in others:
+        for key in sorted(others)[:_MOST_OTHERS]:
             best = max(
                 best, _fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own
             )
