@@ -1,4 +1,4 @@
-"""The jobs that follow an answer: the question that waits is asked, and the conversation gets its title."""
+"""The jobs that follow an answer: it is checked again, the question that waits is asked, the conversation gets its title."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     actor = system_actor(ctx.tenant_id, ctx.user_id)
     await services.title_make(
         tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check
+    )
+
+
+@job(services.SUPPORT_JOB, lane="cpu", max_attempts=2)
+def answer_check(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
+    """Check an answer against its sources a second time."""
+    services.support_check(
+        tenant=Tenant.objects.get(pk=ctx.tenant_id),
+        actor=system_actor(ctx.tenant_id, ctx.user_id),
+        turn_id=turn_id,
+        run_id=run_id,
+        check=ctx.check,
     )
 
 

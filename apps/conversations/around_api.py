@@ -227,7 +227,10 @@ class ConversationRulesView(_AroundView):
         """Say so. What a rule deletes is gone for good: look at `conversations_rules_preview` first."""
         values = valid(ConversationRulesInput, request.data)
         rules = rules_set(
-            **self.who(), days=values["keep_days"], makes_titles=values["makes_titles"]
+            **self.who(),
+            days=values["keep_days"],
+            makes_titles=values["makes_titles"],
+            support_model=values["support_model"],
         )
         return Response(ConversationRulesOutput(rules).data)
 

@@ -201,12 +201,17 @@ class ConversationRulesInput(serializers.Serializer[Any]):
     makes_titles = serializers.BooleanField(
         allow_null=True, default=None, help_text="Left out or null: unchanged."
     )
+    support_model = serializers.CharField(
+        allow_null=True, allow_blank=True, default=None, max_length=120,
+        help_text="Model that checks each answer against its sources again, once it has ended; empty for none, left out or null: unchanged.",
+    )  # fmt: skip
 
 
 class ConversationRulesOutput(serializers.Serializer[Any]):
     keep_days = serializers.IntegerField(source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}")  # fmt: skip
     days = serializers.IntegerField(help_text="The rule that holds; 0 for ever.")
     makes_titles = serializers.BooleanField(help_text="A model names each conversation after its first answer.")  # fmt: skip
+    support_model = serializers.CharField(help_text="Model that checks each answer against its sources again; empty for none.")  # fmt: skip
 
     class Meta:
         ref_name = "ConversationRules"

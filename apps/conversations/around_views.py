@@ -163,6 +163,14 @@ class RulesForm(forms.Form):
         label="A model names each conversation after its first answer",
         help_text="The model that gave the answer; it costs a few hundred tokens, which the usage page counts.",
     )
+    support_model = forms.CharField(
+        required=False,
+        max_length=120,
+        label="Model that checks each answer against its sources",
+        help_text="After the answer, as a second check; for example openai/gpt-5-mini. It reads the answer and its passages, and the "
+        "usage page counts it. Empty: words, names and numbers are compared, no model is asked.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
 
 
 @never_cache
@@ -173,7 +181,11 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     now = rules_get(request.tenant)
     form = RulesForm(
         request.POST or None,
-        initial={"keep_days": now.own_days, "makes_titles": now.makes_titles},
+        initial={
+            "keep_days": now.own_days,
+            "makes_titles": now.makes_titles,
+            "support_model": now.support_model,
+        },
     )
     if request.method == "POST" and form.is_valid():
         try:
@@ -182,6 +194,7 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 actor=request.actor,
                 days=form.cleaned_data["keep_days"],
                 makes_titles=form.cleaned_data["makes_titles"],
+                support_model=form.cleaned_data["support_model"].strip(),
             )
         except Invalid as error:
             add_refusal(form, error)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from apps.conversations.answered import answer_tell
 from apps.conversations.answers import form_of, shown_text, value_cited
-from apps.conversations.citations import answer_cite, numbers_of, passages_of
+from apps.conversations.citations import Cited, answer_cite, numbers_of, passages_of
 from apps.conversations.models import Citation, Message, Turn
-from apps.conversations.services import QUEUE_JOB, TITLE_JOB
-from apps.conversations.support import unsupported_find
+from apps.conversations.services import QUEUE_JOB, SUPPORT_JOB, TITLE_JOB
+from apps.conversations.support import compared_with, unsupported_find
 from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
@@ -26,7 +27,10 @@ _PROBLEM_MOST = 1_000
 # By hand, because every answer ends with them.
 _TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
 _CLOSING = f"""
-SELECT {_TURN}, {_TENANT} FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
+SELECT {_TURN}, {_TENANT},
+    (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user'),
+    (SELECT c.support_model FROM conversations_conversationrules c WHERE c.tenant_id = t.tenant_id)
+FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
 WHERE t.tenant_id = %s AND t.run_id = %s ORDER BY t.id LIMIT 1
 """  # noqa: S608 - names of columns
 _ALIVE = """
@@ -41,9 +45,10 @@ RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
 
 def turn_close(run: Run) -> None:
     """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
-    turn = _turn(run)
-    if turn is None:
+    found = _turn(run)
+    if found is None:
         return
+    turn, question, support_model = found
     form = form_of(turn.assistant_version)
     passages = passages_of(payload_list(run), quotes_named(run))
     cited = answer_cite(shown_text(run.answer, form is not None), passages)
@@ -59,7 +64,10 @@ def turn_close(run: Run) -> None:
             text=cited.text,
             data=data,
             problem=problem,
-            unsupported=unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}),
+            unsupported=unsupported_find(
+                cited, {s.number: s.passage.text for s in cited.sources}, _around(question, cited)
+            ),
+            compared=compared_with(len(cited.sources)),
         )
     if cited.sources:
         alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])
@@ -88,11 +96,26 @@ def turn_close(run: Run) -> None:
         (is_queue,) = cursor.fetchone()
     if cited.text.strip():
         answer_tell(turn)
+    if cited.sources and not is_extractive(run.model) and (support_model or settings.SUPPORT_NLI):
+        job_enqueue(
+            tenant=turn.tenant,
+            actor=system_actor(turn.tenant_id, run.user_id),
+            kind=SUPPORT_JOB,
+            payload={"turn_id": turn.pk, "run_id": run.pk},
+        )
     _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
 
 
-def _turn(run: Run) -> Turn | None:
-    """Return the turn whose run this is, with it and its tenant; None when it has another run by now."""
+def _around(question: str, cited: Cited) -> str:
+    """Return what an answer may name though its passages do not: its question and the names of its documents."""
+    return ". ".join([question, *dict.fromkeys(s.passage.document_name for s in cited.sources)])
+
+
+def _turn(run: Run) -> tuple[Turn, str, str] | None:
+    """Return the turn whose run this is, with it and its tenant, its question, and the model that checks answers again.
+
+    None when the turn has another run by now.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_CLOSING, [run.tenant_id, run.pk])
         row = cursor.fetchone()
@@ -101,7 +124,7 @@ def _turn(run: Run) -> Turn | None:
     values = iter(row)
     turn = _TURN.take(values)
     turn.run, turn.tenant = run, _TENANT.take(values)
-    return turn
+    return turn, next(values) or "", next(values) or ""
 
 
 def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a workspace says about all its conversations: how long they are kept, and whether a model names them.
+"""What a workspace says about all its conversations: how long they are kept, whether a model names them, which one checks them.
 
 A conversation whose time is over is deleted with its turns and runs. What it cost stays, and so does the audit trail.
 """
@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from apps.conversations.models import Conversation, ConversationRules, Turn
 from apps.conversations.services import conversation_remove
-from basics.errors import Invalid
+from basics.errors import DomainError, Invalid
+from runs.providers import is_extractive, provider_for
 from runs.retention import MOST_DAYS
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -36,6 +37,7 @@ class Rules:
 
     own_days: int | None
     makes_titles: bool
+    support_model: str = ""
 
     @property
     def days(self) -> int:
@@ -46,37 +48,52 @@ class Rules:
 def rules_get(tenant: Tenant) -> Rules:
     """Return a workspace's rules of conversations."""
     row = ConversationRules.objects.filter(tenant=tenant).first()
-    return Rules(None, True) if row is None else Rules(row.keep_days, row.makes_titles)
+    if row is None:
+        return Rules(None, True)
+    return Rules(row.keep_days, row.makes_titles, row.support_model)
 
 
 def rules_set(
-    *, tenant: Tenant, actor: Actor, days: int | None, makes_titles: bool | None
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    days: int | None,
+    makes_titles: bool | None,
+    support_model: str | None = None,
 ) -> Rules:
     """Set a workspace's rules; days None goes back to the server's default. What is deleted is gone for good.
 
     Args:
         makes_titles: None leaves it as it is.
+        support_model: the model that checks each answer against its sources again, "" for none; None leaves it.
 
     Raises:
         Denied: without the right ``retention.manage``.
-        Invalid: not from 0 (for ever) to ten years.
+        Invalid: not from 0 (for ever) to ten years, or a model that cannot be asked here.
     """
     actor.require("retention.manage")
     _checked(days)
+    _model_checked(tenant, support_model)
     with transaction.atomic():
         before = rules_get(tenant)
         makes_titles = before.makes_titles if makes_titles is None else makes_titles
+        support_model = before.support_model if support_model is None else support_model
         row, _ = ConversationRules.objects.update_or_create(
-            tenant=tenant, defaults={"keep_days": days, "makes_titles": makes_titles}
+            tenant=tenant,
+            defaults={
+                "keep_days": days,
+                "makes_titles": makes_titles,
+                "support_model": support_model,
+            },
         )
         audit_record(
             tenant=tenant, actor=actor, action="conversations.rules", object=row,
             data={
-                "before": {"days": before.own_days, "titles": before.makes_titles},
-                "after": {"days": days, "titles": makes_titles},
+                "before": {"days": before.own_days, "titles": before.makes_titles, "support_model": before.support_model},
+                "after": {"days": days, "titles": makes_titles, "support_model": support_model},
             },
         )  # fmt: skip
-    return Rules(days, makes_titles)
+    return Rules(days, makes_titles, support_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +134,23 @@ def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
 def _checked(days: int | None) -> None:
     if days is not None and not 0 <= days <= MOST_DAYS:
         raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
+
+
+def _model_checked(tenant: Tenant, model: str | None) -> None:
+    if not model:
+        return
+    problem = ""
+    if len(model) > 120 or not model.isprintable():
+        problem = "A model's name has at most 120 characters."
+    elif is_extractive(model):
+        problem = "Choose a language model: this one only quotes documents."
+    else:
+        try:
+            provider_for(tenant, model)
+        except DomainError as error:
+            problem = error.message
+    if problem:
+        raise Invalid("invalid", problem, data={"field": "support_model", "fields": {"support_model": [problem]}})  # fmt: skip
 
 
 def conversations_expire() -> int:

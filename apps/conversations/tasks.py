@@ -12,7 +12,12 @@ from django.db import connection
 from django.db.models import Value
 
 from apps.conversations import selectors, tools
-from apps.conversations.after_answer import conversation_title, queue_next, titles_withhold
+from apps.conversations.after_answer import (
+    answer_check,
+    conversation_title,
+    queue_next,
+    titles_withhold,
+)
 from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
 from apps.conversations.attachments import (
@@ -54,6 +59,7 @@ from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
 
 __all__ = [
+    "answer_check",
     "completion_work",
     "conversation_title",
     "history_of",

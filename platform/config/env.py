@@ -199,6 +199,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_MCP_COMMANDS", "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.", "", _commands),
         Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), local/<name> (see embedder_add), openai/<model> or google/<model>.", "minilm", _embedder),
         Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
+        Variable("GROUNDWORK_SUPPORT_NLI", "Folder with an entailment model that checks answers against their sources a second time: model.onnx, tokenizer.json and config.json, which names its three labels. Unset: none.", "", _optional_path),
         Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
         Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker (redis://host:6379/0).", "", _url("rediss", "unix", "redis")),
         Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", _positive),

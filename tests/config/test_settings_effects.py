@@ -54,6 +54,7 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_MCP_COMMANDS": ("files=/usr/local/bin/mcp-files /srv/files;git=mcp-git", "settings.MCP_COMMANDS",
         {"files": ["/usr/local/bin/mcp-files", "/srv/files"], "git": ["mcp-git"]}),
     "GROUNDWORK_EMBEDDER": ("openai/text-embedding-3-small", "settings.EMBEDDER", "openai/text-embedding-3-small"),
+    "GROUNDWORK_SUPPORT_NLI": ("/srv/models/nli", "settings.SUPPORT_NLI", "/srv/models/nli"),
     "GROUNDWORK_RERANKER": ("/srv/models/reranker.onnx", "settings.RERANKER", "/srv/models/reranker.onnx"),
     "GROUNDWORK_BROKER": ("orm", "[settings.BROKER, settings.Q_CLUSTER.get('broker_class'), settings.Q_CLUSTER['orm']]",
         ["orm", None, "default"]),
@@ -144,7 +145,7 @@ BAD = {
 # Any text may be meant: names, keys, addresses of mail, paths that another machine has.
 FREE = {
     "GROUNDWORK_DATA_DIR", "GROUNDWORK_SECRET_KEY", "GROUNDWORK_ALLOWED_HOSTS", "GROUNDWORK_EMAIL_FROM",
-    "GROUNDWORK_PLUGIN_DIR", "GROUNDWORK_RERANKER", "GROUNDWORK_DEFAULT_MODEL", "GROUNDWORK_COMPATIBLE_API_KEY",
+    "GROUNDWORK_PLUGIN_DIR", "GROUNDWORK_RERANKER", "GROUNDWORK_SUPPORT_NLI", "GROUNDWORK_DEFAULT_MODEL", "GROUNDWORK_COMPATIBLE_API_KEY",
     "GROUNDWORK_COMPATIBLE_MODELS", "GROUNDWORK_SHARED_DATA", "OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID",
     "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "XAI_API_KEY",
 }  # fmt: skip

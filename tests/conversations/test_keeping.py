@@ -208,7 +208,12 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         _, key = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)  # fmt: skip
     client = Client(headers={"Authorization": f"Bearer {key}"})
     rules, preview = "/api/v1/conversations/rules", "/api/v1/conversations/rules/preview"
-    assert client.get(rules).json() == {"keep_days": None, "days": 0, "makes_titles": True}
+    assert client.get(rules).json() == {
+        "keep_days": None,
+        "days": 0,
+        "makes_titles": True,
+        "support_model": "",
+    }
     assert client.get(preview).json()["count"] == 0
     told = client.get(preview, {"keep_days": 30}).json()
     assert (told["days"], told["count"], told["users"]) == (30, 2, 2)
@@ -220,7 +225,7 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         assert put.status_code == 400
     assert client.put(rules, {}, content_type="application/json").status_code == 400
     put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")  # fmt: skip
-    assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False}
+    assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False, "support_model": ""}
     put = client.put(rules, {"keep_days": 30}, content_type="application/json")
     assert put.json()["makes_titles"] is False
     assert retention.conversations_expire() == told["count"]

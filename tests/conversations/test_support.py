@@ -6,7 +6,7 @@ import pytest
 
 from apps.conversations.citations import Passage, answer_cite, flagged
 from apps.conversations.rendering import blocks_render
-from apps.conversations.support import unsupported_find
+from apps.conversations.support import is_doubt, reason_of, unsupported_find
 
 PASSAGES = {
     7: Passage(7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."),
@@ -17,7 +17,14 @@ PASSAGES = {
 def unsupported(text: str) -> list[str]:
     cited = answer_cite(text, PASSAGES)
     found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
-    return [cited.text[start:end] for start, end in found]
+    return [cited.text[start:end] for start, end, _ in found]
+
+
+def reasons(text: str, passages: dict[int, str], around: str = "") -> list[str]:
+    pieces = [Passage(n, 1, "Doc", "D", passage) for n, passage in passages.items()]
+    cited = answer_cite(text, {one.chunk_id: one for one in pieces})
+    found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}, around)
+    return [reason for _, _, reason in found]
 
 
 @pytest.mark.parametrize(
@@ -30,9 +37,8 @@ def unsupported(text: str) -> list[str]:
         "# Duty in 1999 on everything there is\n\nCars pay 2.5 percent [c7].",
         "Cars pay 2.5 percent [c7]. Shall I look up the duty on 17 other goods as well?",
         "```\nunsupported = 99 of everything in code\n```\nCars pay 2.5 percent [c7].",
-        "Die Frist für eine Kündigung ist 30 Tage, und sie beginnt mit dem ersten Tag des Monats [c8].",
     ],
-    ids=["paraphrase", "marker-behind-stop", "list", "table", "heading", "question", "code", "german"],
+    ids=["paraphrase", "marker-behind-stop", "list", "table", "heading", "question", "code"],
 )  # fmt: skip
 def test_what_the_sources_say_is_not_flagged(text: str) -> None:
     assert unsupported(text) == []
@@ -66,7 +72,110 @@ def test_a_source_in_another_language_does_not_silence_the_marks_of_a_whole_answ
     told = "The cars of heading 8703 pay a duty of 2.5 percent [c7]. The notice that is given to the tenant has thirty days [c9]."
     cited = answer_cite(f"{told} {invented}", passages)  # fmt: skip
     found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
-    assert [cited.text[start:end] for start, end in found] == [invented]
+    marked = {cited.text[start:end]: reason for start, end, reason in found}
+    assert marked == {
+        "The notice that is given to the tenant has thirty days [2].": "language",
+        invented: "unsupported",
+    }
+
+
+GERMAN = "Die Frist für eine Kündigung ist 30 Tage, und sie beginnt mit dem ersten Tag des Monats"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{GERMAN} [c8].", ["language"]),
+        (
+            f"{GERMAN}.",
+            ["language"],
+        ),  # rests on what the answer cites elsewhere, all of it in English
+        (f"{GERMAN.replace('30', '45')} [c8].", ["number"]),
+    ],
+    ids=["named", "not-named", "wrong-number"],
+)
+def test_what_rests_on_another_language_alone_is_told_as_not_checked(
+    text: str, expected: list[str]
+) -> None:
+    passages = {8: PASSAGES[8].text}
+    other = " Die Mieter und die Vermieter sind an die Frist nicht gebunden [c8]."
+    assert reasons(text + other, passages) == [*expected, "language"]
+
+
+WAR = (
+    "Prussia and its allies defeated Austria in the war of 1866. The Peace of Prague ended it. Bismarck did not annex Saxony, "
+    "although the king had asked for it. The Federal Patent Court (FPC) sits in Munich and hears 800 cases a year, of which 90 "
+    "are appeals. Nuclear waste must be stored below ground. Imports increased in 2019. Anna Weber chairs the board."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 1866 Prussia and its allies defeated Austria [c1].",
+        "Austria was defeated by Prussia and its allies in the war of 1866 [c1].",
+        "Bismarck didn't annex Saxony, which the king had asked for [c1].",
+        "Bismarck never annexed Saxony although the king had asked for it [c1].",
+        "The FPC in Munich hears 800 cases each year [c1].",
+        "The FPC's 800 cases a year include 90 appeals [c1].",
+        "Nuclear waste must be stored not only safely but below ground [c1].",
+        "Weber is the chair of the board, as Anna Weber chairs it [c1].",
+        "The Prussians defeated the Austrians in the war of 1866 [c1].",
+        "In Lindau the Peace of Prague ended the war of 1866 [c1].",  # the question names Lindau
+    ],
+)
+def test_what_the_passage_says_in_other_words_is_not_flagged(text: str) -> None:
+    assert reasons(text, {1: WAR}, "What is known about this in Lindau?") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Austria and its allies defeated Prussia in the war of 1866 [c1].", "name"),
+        ("Prussia and its allies defeated Bavaria in the war of 1866 [c1].", "name"),
+        ("The Federal Patent Court sits in Hamburg and hears 800 cases a year [c1].", "name"),
+        ("Carl Weber chairs the board of the Federal Patent Court in Munich [c1].", "name"),
+        ("The Federal Patent Court did not sit in Munich for 800 cases a year [c1].", "polarity"),
+        ("Nuclear waste must not be stored below ground [c1].", "polarity"),
+        ("Bismarck did annex Saxony, although the king had asked for it [c1].", "polarity"),
+        ("Prussia and its allies never defeated Austria in the war of 1866 [c1].", "polarity"),
+        ("Nuclear waste must be stored above ground [c1].", "polarity"),
+        ("The Federal Patent Court hears 900 cases a year in Munich [c1].", "number"),
+        ("The Federal Patent Court hears 90 cases a year, of which 800 are appeals [c1].", "number"),
+        ("Importers must register with a customs agency beforehand and pay a deposit [c1].", "unsupported"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_doubt_has_its_reason(text: str, expected: str) -> None:
+    assert reasons(text, {1: WAR}) == [expected]
+
+
+CHINESE = "乘用车须缴纳百分之二点五的关税。卡车须缴纳百分之二十五的关税，通知期为30天，从每月第一天开始计算。"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("通知期为30天，从每月的第一天开始 [c1].", []),
+        ("通知期为45天，从每月的第一天开始 [c1].", ["number"]),
+        ("进口商必须事先在海关登记并且支付一笔押金 [c1].", ["unsupported"]),
+    ],
+)
+def test_scripts_without_spaces_are_compared_too(text: str, expected: list[str]) -> None:
+    assert reasons(text, {1: CHINESE}) == expected
+
+
+def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
+    assert (reason_of([3, 9]), is_doubt([3, 9])) == ("unsupported", True)
+    assert (reason_of([3, 9, "name"]), is_doubt([3, 9, "name"])) == ("name", True)
+    assert not is_doubt([3, 9, "language"])
+
+
+def test_hostile_texts_are_read_in_linear_time_and_flag_what_they_must() -> None:
+    long = "Not no never [c1] " * 3_000 + "1,1,1,1" * 5_000 + "A.B." * 5_000 + "'" * 5_000
+    assert isinstance(reasons(long, {1: long}), list)
+    assert reasons("Ⅷ ½ ² ٣ ‮ \x00 are the marks of the four kings [c1].", {1: "\x00 ² ½"}) == [
+        "number"
+    ]
 
 
 def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
@@ -74,9 +183,9 @@ def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
 
 
 def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None:
-    text = 'Cars pay 2.5 percent [c7]. See [all rules of 1999. Yes](https://e.org "a b c 1999. d") `of 1999. x` there.'
+    text = 'Cars pay 2.5 percent [c7]. See [all rules of 1999. Yes](https://e.org "a b c 1999. d") `of 1999. x` there. Importers registered 1999 cars.'
     cited = answer_cite(text, PASSAGES)
-    ends = range(len(cited.text) + 1)
+    ends = dict.fromkeys(range(len(cited.text) + 1), "name")
     pieces = flagged(cited.pieces, ends)
     assert "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in pieces) == cited.text
     html = "".join(b.html for b in blocks_render(pieces, run_id=1, labels={1: "Doc"}))
@@ -84,6 +193,9 @@ def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None
     assert "\ue005" not in html
     found = unsupported_find(cited, {1: PASSAGES[7].text})
     (block,) = blocks_render(
-        flagged(cited.pieces, (end for _, end in found)), run_id=1, labels={1: "Doc"}
+        flagged(cited.pieces, {end: reason for _, end, reason in found}),
+        run_id=1,
+        labels={1: "Doc"},
     )
     assert block.html.count('class="nosrc"') == 1
+    assert "check number" in block.html

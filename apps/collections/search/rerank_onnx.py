@@ -48,9 +48,10 @@ class CrossEncoder:
         """
         tokenizer, session = self._ready()
         try:
-            scores = _scores(tokenizer, session, query, [_passage(hit) for hit in hits])
+            logits = pair_logits(tokenizer, session, [(query, _passage(hit)) for hit in hits])
         except Exception as error:  # the runtime's own errors have no common class
             raise _misconfigured(self._file, error) from error
+        scores = [row[-1] for row in logits]
         scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
         return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
 
@@ -58,7 +59,7 @@ class CrossEncoder:
         with self._lock:
             if self._loaded is None:
                 try:
-                    self._loaded = _load(self._file)
+                    self._loaded = pair_model_load(self._file)
                 except Exception as error:  # as above
                     raise _misconfigured(self._file, error) from error
             return self._loaded
@@ -74,18 +75,29 @@ def _cross_encoder(file: Path) -> CrossEncoder:
     return CrossEncoder(file)
 
 
-def _load(file: Path) -> tuple[Any, Any]:
+def pair_model_load(file: Path) -> tuple[Any, Any]:
+    """Return tokenizer and session of a model that reads two texts together; ``tokenizer.json`` lies beside the file.
+
+    Whatever the runtime or the tokenizer raises is passed on: their errors have no common class.
+    """
     beside = file.with_name("tokenizer.json")
     return tokenizer_load(beside, max_tokens=MAX_TOKENS, padded=True), session_load(file)
 
 
-def _scores(tokenizer: Any, session: Any, query: str, passages: Sequence[str]) -> list[float]:
+def pair_logits(
+    tokenizer: Any, session: Any, pairs: Sequence[tuple[str, str]]
+) -> list[list[float]]:
+    """Return one row of logits per pair of texts, asked ``_BATCH`` pairs at a time.
+
+    Raises:
+        ValueError: a logit is not a finite number. What the runtime raises is passed on.
+    """
     import numpy as np
 
     wanted = [entry.name for entry in session.get_inputs()]
-    scores: list[float] = []
-    for start in range(0, len(passages), _BATCH):
-        encoded = tokenizer.encode_batch([(query, text) for text in passages[start : start + _BATCH]])  # fmt: skip
+    rows: list[list[float]] = []
+    for start in range(0, len(pairs), _BATCH):
+        encoded = tokenizer.encode_batch(list(pairs[start : start + _BATCH]))
         columns = {
             "input_ids": [one.ids for one in encoded],
             "attention_mask": [one.attention_mask for one in encoded],
@@ -95,8 +107,8 @@ def _scores(tokenizer: Any, session: Any, query: str, passages: Sequence[str]) -
         logits = np.asarray(session.run(None, feed)[0], np.float64).reshape(len(encoded), -1)
         if not np.isfinite(logits).all():
             raise ValueError("it gave scores that are not finite numbers")
-        scores += logits[:, -1].tolist()
-    return scores
+        rows += logits.tolist()
+    return rows
 
 
 def _passage(hit: SearchHit) -> str:
@@ -112,4 +124,4 @@ def _misconfigured(file: Path, error: Exception) -> DomainError:
     )
 
 
-__all__ = ["MAX_TOKENS", "CrossEncoder", "reranker_configured"]
+__all__ = ["MAX_TOKENS", "CrossEncoder", "pair_logits", "pair_model_load", "reranker_configured"]

@@ -119,6 +119,9 @@ class ConversationRules(TenantModel):
     makes_titles = models.BooleanField(
         default=True, help_text="A model names each conversation after its first answer."
     )
+    support_model = models.CharField(
+        max_length=120, blank=True, help_text="Model that checks each answer against its sources again; empty: none."
+    )  # fmt: skip
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

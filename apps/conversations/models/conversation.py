@@ -175,7 +175,12 @@ class Message(TenantModel):
     )
     unsupported = models.JSONField(
         default=list,
-        help_text="Stretches of the text that no cited passage supports: [start, end] in characters.",
+        help_text="Statements that no cited passage was found to support: [start, end, reason], in characters of the text; reason is "
+        "unsupported, number, name, polarity, or language (not checked). Older rows have pairs, which read as unsupported.",
+    )
+    compared = models.TextField(
+        blank=True,
+        help_text="What its statements were compared with, in a line; empty: with nothing.",
     )
     words = models.GeneratedField(
         expression=SearchVector(Left("text", SEARCHED), config="simple"),

@@ -45,6 +45,8 @@ from apps.conversations.services.queue import (
     queued_remove,
 )
 from apps.conversations.services.shares import share_create, share_open, share_revoke
+from apps.conversations.services.support import JOB_KIND as SUPPORT_JOB
+from apps.conversations.services.support import support_check
 from apps.conversations.services.titles import JOB_KIND as TITLE_JOB
 from apps.conversations.services.titles import title_make
 from apps.conversations.services.turns import (
@@ -64,6 +66,7 @@ __all__ = [
     "MAX_TEXT",
     "QUEUE_JOB",
     "RUN_KIND",
+    "SUPPORT_JOB",
     "TITLE_JOB",
     "Export",
     "advisory_lock",
@@ -98,6 +101,7 @@ __all__ = [
     "share_create",
     "share_open",
     "share_revoke",
+    "support_check",
     "title_make",
     "titles_later",
     "titles_withhold",
