@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0009_ordered_json'),
+        ('conversations', '0010_citation_quotes'),
     ]
 
     operations = [
