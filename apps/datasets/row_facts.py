@@ -58,7 +58,7 @@ def record_with_facts(values: Mapping[str, Any]) -> Record:
 def _fact(name: str, value: Any) -> Any:
     if name == "source_chunk_id" and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if type(value) is not _TYPES[name] or (name == "iterations" and value < 0):
+    if type(value) is not _TYPES[name] or (isinstance(value, int) and value < 0):
         kinds = {"iterations": "a whole number from 0", "is_complete": "true or false", "source_chunk_id": "a text"}  # fmt: skip
         raise Invalid("row_invalid", f"{name} is {kinds[name]}.", data={"fields": {name: [f"Send {kinds[name]}."]}})  # fmt: skip
     return value

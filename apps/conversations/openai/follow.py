@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import reverse
 
 from apps.conversations.citations import passages_of
+from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import (
     Answer,
@@ -19,7 +20,6 @@ from apps.conversations.openai.wire import (
     answer_of,
     chunk,
     chunks_last,
-    problem_json,
 )
 from apps.conversations.shown import run_withheld
 from runs.deciders import approver_labels

@@ -15,22 +15,12 @@ from apps.conversations.citations import Cited, Passage, answer_cite
 from apps.conversations.marks import marks_found
 from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
-from budgets.ledger import EXCEEDED
 from runs.models import Run
-from toolloop.errors import ContextTooLong, QuotaExhausted, RateLimited
 from toolloop.media import Media
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.service import STANDARD
 
 _CALL_ID = re.compile(r"call_g(\d{1,18})_(\d{1,18})")
-
-# Failures for which OpenAI's clients have a name of their own: ours -> type, code.
-_PROBLEMS = {
-    EXCEEDED: ("insufficient_quota", EXCEEDED),
-    QuotaExhausted.code: ("insufficient_quota", "insufficient_quota"),
-    RateLimited.code: ("rate_limit_error", "rate_limit_exceeded"),
-    ContextTooLong.code: ("invalid_request_error", "context_length_exceeded"),
-}
 
 _FINISH = {"length": "length", "filter": "content_filter", "refusal": "content_filter"}
 
@@ -170,19 +160,6 @@ def _object(raw: str) -> dict[str, Any] | None:
 
 def _invalid(field_name: str, problem: str) -> Invalid:
     return Invalid("invalid", f"{field_name}: {problem}", data={"fields": {field_name: [problem]}})
-
-
-def problem_json(code: str, message: str, *, is_retryable: bool) -> dict[str, Any]:
-    """Return the ``error`` of a run that failed, in OpenAI's words where its clients know some.
-
-    Args:
-        code: our name of the failure.
-        is_retryable: whether asking again may help.
-    """
-    kind, name = _PROBLEMS.get(
-        code, ("server_error" if is_retryable else "invalid_request_error", code)
-    )
-    return {"message": message, "type": kind, "param": None, "code": name}
 
 
 def call_id_of(run_id: int, decision_id: int) -> str:

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from apps.conversations.citations import Passage
+from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.responses_wire import input_read
 from apps.conversations.openai.shapes import ChatCompletionShape, request_read
 from apps.conversations.openai.wire import (
@@ -15,7 +16,6 @@ from apps.conversations.openai.wire import (
     call_id_of,
     call_ids_read,
     messages_read,
-    problem_json,
     usage_json,
 )
 from basics.errors import Invalid
