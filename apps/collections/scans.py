@@ -47,6 +47,9 @@ PAGE_SECONDS = 120
 PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
 """What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
+_SURE = (
+    0.85  # mean confidence; noisy pages of a script that is known have .96, of one that is not .77
+)
 _VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
 _ACTIVE = (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
@@ -237,6 +240,12 @@ def _warnings(pages: Sequence[PageText], problem: str) -> list[str]:
         found.append(
             f"{_pages(said)} {'was' if len(said) == 1 else 'were'} read by text recognition (OCR): compare with the "
             "image what matters."
+        )
+    doubtful = [p.number for p in pages if p.scan and p.scan.words and p.scan.confidence < _SURE]
+    if doubtful:
+        found.append(
+            f"{_pages(doubtful)}: hardly legible, or in a script that text recognition (OCR) is not set to read, so "
+            "much of the text may be wrong."
         )
     if empty:
         found.append(

@@ -107,12 +107,10 @@ def picture_frame(picture: Image.Image, number: int, *, pixels: int = READ_PIXEL
     try:
         if number > 1:
             picture.seek(number - 1)
-        scale = read_scale(*picture.size, pixels)
-        picture.draft("RGB", tuple(max(1, int(side * scale)) for side in picture.size))
+        picture.draft("RGB", _scaled(picture.size, pixels))
         shown = ImageOps.exif_transpose(picture) or picture
-        scale = read_scale(*shown.size, pixels)  # a JPEG may have been unpacked smaller
-        if scale < 1:
-            size = (max(1, int(shown.width * scale)), max(1, int(shown.height * scale)))
+        size = _scaled(shown.size, pixels)  # a JPEG may have been unpacked smaller
+        if size != shown.size:
             shown.thumbnail(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
         return _on_white(shown)
     except _ERRORS as error:
@@ -123,6 +121,11 @@ def read_scale(width: float, height: float, pixels: int = READ_PIXELS) -> float:
     """Return what a picture's sides are multiplied by so that it has at most so many pixels; 1 where it has no more."""
     longest = LONGEST_SIDE / max(width, height, 1.0)
     return min(1.0, longest, math.sqrt(pixels / max(width * height, 1.0)))
+
+
+def _scaled(size: tuple[int, int], pixels: int) -> tuple[int, int]:
+    scale = read_scale(*size, pixels)
+    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
 
 
 def picture_array(picture: Image.Image) -> Any:

@@ -127,7 +127,8 @@ class RapidEngine:
 
 def _width(crop: Any) -> int:
     """Return a line's width in pixels once it is as high as the recogniser takes it."""
-    return max(1, min(_LONGEST, math.ceil(_HEIGHT * crop.shape[1] / crop.shape[0])))
+    height, width = crop.shape[:2]
+    return max(1, min(_LONGEST, math.ceil(_HEIGHT * int(width) / int(height))))
 
 
 def _marks(best: Any, characters: list[str], step: float) -> list[_Mark]:

@@ -26,7 +26,7 @@ _MOST_CHARS = 100_000  # of one value
 
 def is_xfa(document: Any) -> bool:
     """Tell whether PDFium has only a placeholder for this document's pages; forms with drawn pages have fields too."""
-    return int(pdfium_c.FPDF_GetFormType(document.raw)) == pdfium_c.FORMTYPE_XFA_FULL
+    return bool(pdfium_c.FPDF_GetFormType(document.raw) == pdfium_c.FORMTYPE_XFA_FULL)
 
 
 def xfa_values(document: Any) -> list[str]:
