@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -11,14 +12,14 @@ from apps.collections.ingestion.types import ExtractedDocument, PageText
 from apps.collections.search.named import MOST, named_first
 
 
-class Named:
+class Upload:
     name = "d41d8cd98f00b204e9800998ecf8427e.pdf"
-    dated = None
+    dated: date | None = None
 
 
 def covered(text: str) -> str:
     page = PageText(1, text)
-    return cover_of(Named(), ExtractedDocument("application/pdf", (page,)))
+    return cover_of(Upload(), ExtractedDocument("application/pdf", (page,)))
 
 
 def candidate(pk: int, cover: str, score: float, form: str = "2:english") -> dict[str, Any]:
