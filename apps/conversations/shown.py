@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, Self
 
 from apps.conversations.citations import answer_cite, passages_of
-from apps.conversations.marks import Mark, marks_found, marks_of
+from apps.conversations.marks import Mark, marks_found, marks_of, question_of
 from apps.conversations.models import Citation, Conversation, ConversationShare, Message, Turn
 from apps.conversations.openai.segments import response_id_read
 from runs.models import Run
@@ -143,7 +143,7 @@ def run_answer(run: Run, found: Withheld) -> tuple[str, list[Mark]]:
         text, marks = answer.text, marks_of(answer)
     else:
         cited = answer_cite(run.answer, passages_of(payload_list(run), quotes_named(run)))
-        text, marks = cited.text, marks_found(cited.text, cited.sources)
+        text, marks = cited.text, marks_found(cited.text, cited.sources, question_of(run.request))
     shown = found.text(text)
     return shown, marks if shown == text else []
 

@@ -106,11 +106,6 @@ def compared_with(count: int) -> str:
     )
 
 
-def is_doubt(span: Sequence[object]) -> bool:
-    """Tell whether a stored span says that a statement lacks support, and not that it was not checked; pairs do."""
-    return reason_of(span) != LANGUAGE
-
-
 def reason_of(span: Sequence[object]) -> str:
     """Return the reason of a stored span; pairs are of before there were several."""
     return str(span[2]) if len(span) > 2 else "unsupported"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.conversations.citations import Passage, answer_cite, flagged
+from apps.conversations.marks import marks_read
 from apps.conversations.rendering import blocks_render
-from apps.conversations.support import is_doubt, reason_of, unsupported_find
+from apps.conversations.support import reason_of, unsupported_find
 
 PASSAGES = {
     7: Passage(7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."),
@@ -165,9 +166,9 @@ def test_scripts_without_spaces_are_compared_too(text: str, expected: list[str])
 
 
 def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
-    assert (reason_of([3, 9]), is_doubt([3, 9])) == ("unsupported", True)
-    assert (reason_of([3, 9, "name"]), is_doubt([3, 9, "name"])) == ("name", True)
-    assert not is_doubt([3, 9, "language"])
+    spans = [[3, 9], [3, 9, "name"], [3, 9, "language"]]
+    assert [reason_of(span) for span in spans] == ["unsupported", "name", "language"]
+    assert [mark.is_doubt for mark in marks_read(spans, "a" * 9)] == [True, True, False]
 
 
 def test_hostile_texts_are_read_in_linear_time_and_flag_what_they_must() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.conversations.citations import Cited, Passage, answer_cite
-from apps.conversations.marks import marks_found
+from apps.conversations.marks import marks_found, question_of
 from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
 from runs.models import Run
@@ -374,10 +374,11 @@ def answer_of(
         for decision, name, arguments in pending
     ]
     reason = "tool_calls" if calls else _FINISH.get(stop, "stop")
+    marks = marks_found(new, cited.sources, question_of(run.request)) if is_marked else []
     return Answer(
         run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
         finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
-        marks=[mark.to_json() for mark in marks_found(new, cited.sources)] if is_marked else [],
+        marks=[mark.to_json() for mark in marks],
         removed_citations=cited.removed, waiting=list(approvals), status=run.status, notice=notice,
         service_tier="default" if service_tier == STANDARD else service_tier,
     )  # fmt: skip
