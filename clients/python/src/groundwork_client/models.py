@@ -347,6 +347,7 @@ class BaselineOutput(TypedDict):
 
 @final
 class BatchRound(TypedDict):
+    """The calls that a provider has at half the price, and since when."""
     number: int
     """From 1; each turn of an answer that calls tools takes a round."""
     total: int
@@ -697,8 +698,11 @@ class Citation(TypedDict):
     document_name: str
     collection_name: str
     page: int | None
+    """Where the quote begins."""
     quote: str
-    """The cited passage, word for word."""
+    """Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."""
+    header: str
+    """The column header of the table that the quote is a row of; else empty."""
     char_start: int
     """Offset of the quote in the document's text."""
     char_end: int
@@ -723,6 +727,22 @@ class CodeLink(TypedDict):
     line: int
     is_ambiguous: bool
     """Matched by name alone, or several fit."""
+
+
+@final
+class CodePatterns(TypedDict):
+    patterns: Any
+    """For example `{"version": 1, "kinds": [{"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep":
+    "letters_digits"}]}`; null for none."""
+    late: list[str]
+    """Patterns that took too long on some passages: codes of theirs may be missing there."""
+
+
+@final
+class CodePatternsChangeRequest(TypedDict):
+    patterns: Any
+    """For example `{"version": 1, "kinds": [{"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep":
+    "letters_digits"}]}`; null for none."""
 
 
 @final
@@ -1189,7 +1209,7 @@ class DatasetRedaction(TypedDict):
 
 @final
 class DatasetRow(TypedDict):
-    """A row; ``record`` is what versions and exports keep of it."""
+    """A row; ``record`` is what versions and exports keep of it, ``facts`` what they tell besides."""
     id: int
     status: DatasetRowStatus
     quality: float | None
@@ -1198,6 +1218,9 @@ class DatasetRow(TypedDict):
     run_id: int | None
     """The run that answered it."""
     record: dict[str, Any]
+    facts: DatasetRowFacts
+    """iterations: turns of the loop that answered; is_complete: it came to an answer; source_chunk_id: the passage
+    it was asked about. Exports have them beside the record's fields."""
     created_at: str
     updated_at: str
 
@@ -1212,6 +1235,14 @@ class DatasetRowChange(TypedDict):
     """The row as it was."""
     after: dict[str, Any] | None
     """The row as it is."""
+
+
+@final
+class DatasetRowFacts(TypedDict):
+    iterations: int
+    is_complete: bool
+    source_chunk_id: str
+    """Empty for none."""
 
 
 @final
@@ -1401,6 +1432,8 @@ class DecisionInputRequest(TypedDict):
 DecisionKind: TypeAlias = "Literal['approval', 'external']"
 
 DecisionStatus: TypeAlias = "Literal['pending', 'approved', 'rejected', 'answered', 'expired', 'cancelled']"
+
+Delivery: TypeAlias = "Literal['now', 'batch']"
 
 DeliveryStatus: TypeAlias = "Literal['queued', 'delivered', 'failed']"
 
@@ -1630,6 +1663,49 @@ ExpectedEnum: TypeAlias = "Literal['answer', 'abstain', 'refuse', 'cite_all']"
 
 
 @final
+class ExperimentDetailOutput(TypedDict):
+    """An experiment with what is with a provider."""
+    id: int
+    name: str
+    dataset: int
+    """Of the version."""
+    version: int
+    """The rows."""
+    split: NotRequired[str]
+    """Empty: all rows."""
+    state: NotRequired[ExperimentOutputStateEnum]
+    state_text: str
+    """The state in words, with how many answers of a completed one failed."""
+    reason: NotRequired[str]
+    """Why it waits or was stopped."""
+    repeats: NotRequired[int]
+    judge_repeats: NotRequired[int]
+    """How often a model judges each answer; the mean counts."""
+    stops_dominated: NotRequired[bool]
+    """An arm that another one beats at no higher cost is not asked on."""
+    concurrency: NotRequired[int]
+    """Trials at a time."""
+    delivery: NotRequired[Delivery]
+    """How models are asked.  * `now` - Now, at the full price * `batch` - Within a day, at half the price"""
+    budget_usd: NotRequired[str | None]
+    spent_usd: NotRequired[str]
+    """Answers and judges, where known."""
+    scorers: Any
+    """List of kind and options; see scorers.registry."""
+    corpus: NotRequired[str]
+    """Fingerprint of the documents its arms search."""
+    arms: list[ArmOutput]
+    trial_total: int
+    ended_total: int
+    failed_total: int
+    """Answers without a score."""
+    created_at: str
+    finished_at: NotRequired[str | None]
+    batch: BatchRound | None
+    """What is with a provider at half price; null while nothing is."""
+
+
+@final
 class ExperimentInputRequest(TypedDict):
     """An experiment to be started."""
     name: str
@@ -1647,6 +1723,9 @@ class ExperimentInputRequest(TypedDict):
     """Arms search different collections, which must hold the same documents: what differs is how these are cut into
     passages."""
     concurrency: NotRequired[int]
+    delivery: NotRequired[Delivery]
+    """now, or batch for half the price within a day for each turn of a model.  * `now` - Now, at the full price *
+    `batch` - Within a day, at half the price"""
     budget_usd: NotRequired[str | None]
     """Hard limit for answers and judges; null for none."""
 
@@ -1674,6 +1753,8 @@ class ExperimentOutput(TypedDict):
     """An arm that another one beats at no higher cost is not asked on."""
     concurrency: NotRequired[int]
     """Trials at a time."""
+    delivery: NotRequired[Delivery]
+    """How models are asked.  * `now` - Now, at the full price * `batch` - Within a day, at half the price"""
     budget_usd: NotRequired[str | None]
     spent_usd: NotRequired[str]
     """Answers and judges, where known."""
@@ -1765,11 +1846,13 @@ class Feedback(TypedDict):
     created_at: str
     updated_at: str
 
+FeedbackInputReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
+
 
 @final
 class FeedbackInputRequest(TypedDict):
     verdict: FeedbackInputVerdictEnum
-    reason: NotRequired[ReasonEnum | BlankEnum]
+    reason: NotRequired[FeedbackInputReasonEnum | BlankEnum]
     """good: correct, complete, well_sourced, clear; bad: wrong, unsupported, incomplete, missed_source, not_asked,
     unclear  * `clear` - clear * `complete` - complete * `correct` - correct * `incomplete` - incomplete *
     `missed_source` - missed_source * `not_asked` - not_asked * `unclear` - unclear * `unsupported` - unsupported *
@@ -1951,6 +2034,8 @@ class FoundConversation(TypedDict):
     marks: list[list[int]]
     """Where in the excerpt the words are: [start, end) in characters."""
 
+FoundEnum: TypeAlias = "Literal['exact', 'parent', 'near', 'none']"
+
 
 @final
 class FrontPointOutput(TypedDict):
@@ -2085,6 +2170,34 @@ GenerationStateEnum: TypeAlias = "Literal['queued', 'running', 'paused', 'stoppe
 
 
 @final
+class GitBlame(TypedDict):
+    path: str
+    ref: str
+    """The commit that the lines are of."""
+    text: list[str]
+    runs: list[dict[str, Any]]
+    """line, lines, id, author, at, subject, and was: the file's path then, if it had another."""
+
+
+@final
+class GitCommit(TypedDict):
+    commit: str
+    branch: str
+    paths: list[str]
+
+
+@final
+class GitCommitInputRequest(TypedDict):
+    message: str
+    paths: NotRequired[list[str]]
+    """Only these files and folders; all that changed when left out."""
+    branch: NotRequired[str]
+    """A new branch for it."""
+    repository: NotRequired[str]
+    """Its folder, where the collection has several."""
+
+
+@final
 class GitDiff(TypedDict):
     files: list[dict[str, Any]]
 
@@ -2100,10 +2213,18 @@ class GitLog(TypedDict):
 
 @final
 class GitStatus(TypedDict):
+    repository: str
+    """Its folder in the collection."""
     branch: str
-    staged: list[dict[str, Any]]
+    """Empty when the head is a commit, not a branch."""
+    commit: str | None
+    """Null before the first one."""
     changed: list[dict[str, Any]]
     untracked: list[str]
+    ignored: int
+    """New files that .gitignore leaves out."""
+    left_out: int
+    """Files of the commit that were not imported."""
 
 GradeInputDoEnum: TypeAlias = "Literal['grade', 'skip', 'gold']"
 
@@ -2357,6 +2478,25 @@ class LoggedCallDetail(TypedDict):
     duration_ms: int | None
     result: str
     """Its first 4000 characters."""
+
+
+@final
+class Mark(TypedDict):
+    """A sentence of an answer that its reader should check."""
+    start: int
+    """First character in the answer."""
+    end: int
+    """The character after its last one."""
+    reason: MarkReasonEnum
+    """unsupported, number, name and polarity: it was compared with its sources and did not pass; language: it was
+    not compared, as its source is in another language.  * `unsupported` - unsupported * `number` - number * `name`
+    - name * `polarity` - polarity * `language` - language"""
+    text: str
+    """The sentence."""
+    note: str
+    """The reason in words."""
+
+MarkReasonEnum: TypeAlias = "Literal['unsupported', 'number', 'name', 'polarity', 'language']"
 
 
 @final
@@ -3179,8 +3319,6 @@ class ReadingOutput(TypedDict):
     """Lower end of its 95 % interval, as far as the calibration is known."""
     high: float
 
-ReasonEnum: TypeAlias = "Literal['clear', 'complete', 'correct', 'incomplete', 'missed_source', 'not_asked', 'unclear', 'unsupported', 'well_sourced', 'wrong']"
-
 
 @final
 class RepeatsOutput(TypedDict):
@@ -3396,6 +3534,10 @@ class Run(TypedDict):
     status: RunStatus
     answer: str
     """As the model wrote it, with markers such as [c123]."""
+    text: str
+    """The finished answer as people read it: Markdown with markers [1]; empty until then."""
+    marks: list[Mark]
+    """Sentences of `text` to check, in its order."""
     last_seq: int
     """Number of the newest event."""
     limit_reached: str
@@ -3556,6 +3698,19 @@ class SearchCaseInputRequest(TypedDict):
 
 
 @final
+class SearchCode(TypedDict):
+    code: str
+    """As it is written in the question."""
+    canonical: str
+    """Its kind and one form, such as `hts:8481803055`."""
+    found: FoundEnum
+    """`exact`: passages hold it. `near`: only longer codes under it are there. `parent`: only a shorter code above
+    it is. `none`: nothing of it is.  * `exact` - exact * `parent` - parent * `near` - near * `none` - none"""
+    others: list[str]
+    """The longer codes, or the shorter one, as the passages write them."""
+
+
+@final
 class SearchHidden(TypedDict):
     not_ready: int
     not_live: int
@@ -3574,6 +3729,9 @@ class SearchHit(TypedDict):
     media_type: str
     index: int
     kind: str
+    """doc, table, function, class or file."""
+    source_index: int | None
+    """The chunk_index that an imported chunk had in its source."""
     text: str
     page_start: int | None
     page_end: int | None
@@ -3599,8 +3757,9 @@ class SearchRequest(TypedDict):
     k: NotRequired[int]
     filters: NotRequired[dict[str, Any]]
     """`{"media_type": "application/pdf"}` or `{"document_id": {"in": [1, 2]}}`. Fields: document_id, name, path,
-    media_type, document_type, source, tags, dated, added, kind, headings, page, qualified_name, attributes.<name>.
-    Operators: eq, ne, in, nin, all, lt, lte, gt, gte, prefix, contains, exists. An unknown one is an error."""
+    media_type, document_type, source, tags, dated, added, kind, headings, page, source_index, qualified_name,
+    attributes.<name>. Operators: eq, ne, in, nin, all, lt, lte, gt, gte, prefix, contains, exists. An unknown one
+    is an error."""
     legs: NotRequired[list[LegsEnum]]
     """Ways to search; without it, all."""
     as_of: NotRequired[str | None]
@@ -3619,6 +3778,10 @@ class SearchResult(TypedDict):
     hits: list[SearchHit]
     identifiers: list[str]
     """Exact codes and names found in the question."""
+    codes: list[SearchCode]
+    """What became of each code in the question."""
+    behind: int
+    """Documents whose codes are still being indexed: some spellings may miss them."""
     legs: list[str]
     """Ways that were searched."""
     note: str
@@ -3680,6 +3843,8 @@ class SharedCitation(TypedDict):
     page: int | None
     quote: str
     """Empty where you may not see the source."""
+    header: str
+    """The column header of the table that the quote is a row of; else empty."""
 
 
 @final
@@ -3697,6 +3862,10 @@ class SharedTurn(TypedDict):
     """Markdown with markers [1]."""
     model: str
     asked_at: str
+    marks: list[Mark]
+    """Sentences to check, in the order of the answer."""
+    compared: str
+    """What the sentences were compared with; empty where it is not kept."""
     citations: list[SharedCitation]
     hidden_citations: int
 
@@ -4200,6 +4369,28 @@ ToolSourceStatus: TypeAlias = "Literal['new', 'ready', 'failed']"
 
 
 @final
+class ToolSuggestion(TypedDict):
+    """A tool that fits, the best first."""
+    name: str
+    title: str
+    description: str
+    group: str
+    effect: str
+    """What becomes of the caller's calls: `allow` or `ask`."""
+    score: float
+    """0 to 1, for comparing within one answer only."""
+    calls: int
+    """In the whole workspace, in the last 90 days."""
+    succeeded: int
+    """Of those calls."""
+
+
+@final
+class ToolSuggestions(TypedDict):
+    suggestions: list[ToolSuggestion]
+
+
+@final
 class ToolVersion(TypedDict):
     id: int
     tool_name: str
@@ -4415,7 +4606,7 @@ class TrialOutput(TypedDict):
     """Of them, those that were answered before and cost nothing."""
     scores: list[ScoreOutput]
 
-TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'done', 'failed', 'stopped', 'skipped']"
+TrialOutputStateEnum: TypeAlias = "Literal['pending', 'answering', 'scoring', 'away', 'done', 'failed', 'stopped', 'skipped']"
 
 
 @final
@@ -4438,11 +4629,12 @@ class Turn(TypedDict):
     """The answer as the assistant's output format has it; null for text."""
     problem: str
     """Why an answer that should have a form has none."""
-    unsupported: list[list[Any]]
-    """Statements that no source was found to support: [start, end, reason] in characters of the answer; reason is
-    unsupported, number, name, polarity, or language (not checked, as the source is in another one)."""
+    marks: list[Mark]
+    """Sentences of the answer to check, in its order."""
+    unsupported: list[list[int]]
+    """Of `marks`, those that did not pass: [start, end] in characters."""
     compared: str
-    """What the statements of the answer were compared with; empty: with nothing."""
+    """What the sentences were compared with; empty where it is not kept."""
     citations: list[Citation]
     attachments: list[Attachment]
     """Files that came with the question."""
