@@ -343,7 +343,6 @@ class SourceShown:
     chunk_count: int
     has_image: bool
     mark: str = ""
-    header: str = ""
 
 
 def source_get(
@@ -382,7 +381,6 @@ def source_get(
         chunk_count=chunk.document.chunk_count,
         has_image=around.page is not None and has_images(chunk.document),
         mark=around.mark,
-        header=live.header if row is None else row.header,
     )
 
 

@@ -193,7 +193,7 @@ def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> Ht
         actor=request.actor, conversation=conversation, run_id=int(run_id), number=int(number)
     )
     context = {
-        "citation": {"number": shown.number, "header": shown.header},
+        "citation": {"number": shown.number},
         "document": shown.document,
         "page": shown.page,
         "chunk": shown.chunk,
