@@ -19,7 +19,7 @@ MAX_PIXELS = 80_000_000
 READ_PIXELS = 3_100_000
 """Of a page as it is read: Letter at 182 dpi. Larger ones are scaled down; that costs no recall and halves the time.
 
-By area, not by the longer side: a receipt or a screenshot that is ten times as long as wide keeps its letters.
+By area, not by the longer side: a receipt or a screenshot that is many times as long as wide keeps more of its letters.
 """
 LONGEST_SIDE = 16_000
 """Pixels: the viewer's WebP has at most 16,383."""
