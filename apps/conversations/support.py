@@ -13,8 +13,8 @@ Of a passage in another language only numbers are compared. What rests on such a
 checked. Headings (a table's too), questions, code, lead-ins that end in a colon and sentences of fewer than ``_LEAST_WORDS``
 words that say something are no statements.
 
-The constants were chosen on one half of the data of ``benchmarks/unsupported_sentences.py`` and measured on the other;
-docs/decisions.md has the numbers.
+The constants come from the data of ``benchmarks/unsupported_sentences.py``; docs/decisions.md has the numbers and how they
+were chosen.
 """
 
 from __future__ import annotations
