@@ -27,7 +27,8 @@ from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
 from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
 from apps.conversations.citations import Piece
-from apps.conversations.marks import LABELS, LANGUAGE, NOTES
+from apps.conversations.marks import LABELS, NOTES
+from apps.conversations.support import LANGUAGE
 
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).

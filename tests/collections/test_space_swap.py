@@ -123,9 +123,10 @@ def test_batch_of_vectors_that_is_kept_sets_the_deaths_of_workers_back(
 ) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     swap = start(cast, collection)
-    Job.objects.filter(pk=swap.job_id).update(deaths=2)
+    job = Job.objects.filter(pk=swap.job_id or 0)
+    job.update(deaths=2)
     assert work(swap).status == Status.READY
-    assert Job.objects.get(pk=swap.job_id).deaths == 0
+    assert job.get().deaths == 0
 
 
 def test_document_that_comes_meanwhile_is_found_before_and_after_the_switch_and_after_its_undoing(

@@ -23,7 +23,6 @@ from apps.conversations.citations import Passage, answer_cite
 from apps.conversations.management.commands.ask import Command
 from apps.conversations.marks import (
     LABELS,
-    LANGUAGE,
     NOTES,
     UNSUPPORTED,
     marks_found,
@@ -33,6 +32,7 @@ from apps.conversations.marks import (
 )
 from apps.conversations.models import Conversation, Message, Turn
 from apps.conversations.openai.follow import Followed, Outcome, outcome_read
+from apps.conversations.support import LANGUAGE
 from apps.conversations.openai.responses_wire import ResponseWriter
 from apps.conversations.openai.wire import chunks_last
 from apps.conversations.selectors import turn_get
@@ -89,7 +89,7 @@ class Told:
 
     def outcome(self) -> Outcome:
         """What the compatible doors tell of the same run."""
-        facts = {
+        facts: dict[str, Any] = {
             "schema": None,
             "collections": None,
             "tools": [],

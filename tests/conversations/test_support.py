@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from apps.conversations.citations import Passage, answer_cite, flagged
@@ -166,7 +168,7 @@ def test_scripts_without_spaces_are_compared_too(text: str, expected: list[str])
 
 
 def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
-    spans = [[3, 9], [3, 9, "name"], [3, 9, "language"]]
+    spans: list[list[Any]] = [[3, 9], [3, 9, "name"], [3, 9, "language"]]
     assert [reason_of(span) for span in spans] == ["unsupported", "name", "language"]
     assert [mark.is_doubt for mark in marks_read(spans, "a" * 9)] == [True, True, False]
 

@@ -142,9 +142,10 @@ def test_only_an_entry_that_became_a_document_sets_the_deaths_of_workers_back(
 ) -> None:
     for data, left in ((make_zip({"logo.png": FILES["logo.png"]}), 2), (make_zip(FILES), 0)):
         row = start(cast, collection, "archive", data=data)
-        Job.objects.filter(pk=row.job_id).update(deaths=2)
+        job = Job.objects.filter(pk=row.job_id or 0)
+        job.update(deaths=2)
         assert run(row).status == ImportStatus.COMPLETED
-        assert Job.objects.get(pk=row.job_id).deaths == left
+        assert job.get().deaths == left
 
 
 def test_full_disk_fails_the_import_with_its_reason_and_retry_finishes_it(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
+from collections.abc import Sequence
+
 import reportlab
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
@@ -43,7 +45,7 @@ def picture_bytes(picture: Image.Image, kind: str = "PNG", **options: object) ->
     return buffer.getvalue()
 
 
-def scan_pdf(path: Path, pages: list[Image.Image | str | None]) -> Path:
+def scan_pdf(path: Path, pages: Sequence[Image.Image | str | None]) -> Path:
     """Write a PDF of small pages (they are read faster): a picture over all its width, a line of text, or nothing."""
     canvas = Canvas(str(path), pagesize=PAGE)
     width, height = PAGE

@@ -233,7 +233,7 @@ def marks_come_with_streams(site: Site, collection: int, searching: Any) -> None
         return found or f"Rate 1 holds for lot 1 [{ids[0]}]. {MADE_UP}."
 
     site.fake.replies[SCRIPTED.removeprefix("compatible/")] = reply
-    where = {"extra_body": {"groundwork": {"collections": [collection]}}}
+    where: dict[str, Any] = {"extra_body": {"groundwork": {"collections": [collection]}}}
     *_, last = site.client.chat.completions.create(
         model=SCRIPTED, messages=ASK, stream=True, **where
     )
