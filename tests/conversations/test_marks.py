@@ -32,10 +32,10 @@ from apps.conversations.marks import (
 )
 from apps.conversations.models import Conversation, Message, Turn
 from apps.conversations.openai.follow import Followed, Outcome, outcome_read
-from apps.conversations.support import LANGUAGE
 from apps.conversations.openai.responses_wire import ResponseWriter
 from apps.conversations.openai.wire import chunks_last
 from apps.conversations.selectors import turn_get
+from apps.conversations.support import LANGUAGE
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast

@@ -1133,7 +1133,7 @@ ALTER TABLE "mfa_authenticator" ADD CONSTRAINT "mfa_authenticator_user_id_0c3a50
 CREATE INDEX "mfa_authenticator_user_id_0c3a50c0" ON "mfa_authenticator" ("user_id");
 
 -- migration: mfa.0002_authenticator_timestamps
-ALTER TABLE "mfa_authenticator" ADD COLUMN "created_at" timestamp with time zone DEFAULT '2026-11-23 21:48:27.635033+00:00'::timestamptz NOT NULL;
+ALTER TABLE "mfa_authenticator" ADD COLUMN "created_at" timestamp with time zone DEFAULT '2026-11-23 21:51:15.152586+00:00'::timestamptz NOT NULL;
 ALTER TABLE "mfa_authenticator" ALTER COLUMN "created_at" DROP DEFAULT;
 ALTER TABLE "mfa_authenticator" ADD COLUMN "last_used_at" timestamp with time zone NULL;
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-
-from collections.abc import Sequence
 
 import reportlab
 from PIL import Image, ImageDraw, ImageFont
