@@ -138,7 +138,7 @@ async def test_page_streams_answer_and_shows_its_source(
         text = source.content.decode()
         assert "<mark>Cars of heading 8703 pay a duty of 2.5 percent.</mark>" in text
         assert "Trucks pay 25 percent." in text
-        for bad in (f"{turn.run_id}-2", "1-1", "x", f"{turn.run_id}-"):
+        for bad in (f"{turn.run_id}-2", f"{turn.run_id + 1}-1", "x", f"{turn.run_id}-"):
             assert member.get(url("source", cast, turn.conversation_id, bad)).status_code == 404
 
     await sync_to_async(look)()
