@@ -70,7 +70,7 @@ def turn_close(run: Run) -> None:
                 {s.number: s.passage.text for s in cited.sources},
                 named_around(question, cited.sources),
             ),
-            compared=compared_with(len(cited.sources)),
+            compared=compared_with(len({s.passage.chunk_id for s in cited.sources})),
         )
     if cited.sources:
         alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])

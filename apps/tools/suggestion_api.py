@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.tools.suggestions import tools_suggest
+from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
 _LONGEST = 2_000
@@ -43,38 +44,29 @@ class SuggestionOutput(serializers.Serializer[Any]):
         ref_name = "ToolSuggestion"
 
 
-class SuggestionsOutput(serializers.Serializer[Any]):
-    suggestions = SuggestionOutput(many=True)
-
-    class Meta:
-        ref_name = "ToolSuggestions"
-
-
 class SuggestionsView(TenantAPIView):
     """Which tools fit."""
 
     actions = {"GET": "tool.run"}
+    pagination_class = WholeList
 
-    @extend_schema(operation_id="tools_suggest", tags=["tools"], parameters=[SuggestionQuery], responses=SuggestionsOutput)  # fmt: skip
+    @extend_schema(operation_id="tools_suggest", tags=["tools"], parameters=[SuggestionQuery], responses=SuggestionOutput(many=True))  # fmt: skip
     def get(self, request: Request) -> Response:
         """Suggest tools that fit a question and that the caller may call, by words, meaning and how their calls went."""
         query = SuggestionQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         found = tools_suggest(actor=self.actor, **query.validated_data)
-        return Response(
+        rows = [
             {
-                "suggestions": [
-                    {
-                        "name": one.tool.name,
-                        "title": one.tool.title,
-                        "description": one.tool.description,
-                        "group": one.tool.group,
-                        "effect": one.tool.elsewhere or one.tool.decision.effect,
-                        "score": round(one.score, 4),
-                        "calls": one.calls,
-                        "succeeded": one.succeeded,
-                    }
-                    for one in found
-                ]
+                "name": one.tool.name,
+                "title": one.tool.title,
+                "description": one.tool.description,
+                "group": one.tool.group,
+                "effect": one.tool.elsewhere or one.tool.decision.effect,
+                "score": round(one.score, 4),
+                "calls": one.calls,
+                "succeeded": one.succeeded,
             }
-        )
+            for one in found
+        ]
+        return self.paginated(rows, SuggestionOutput)

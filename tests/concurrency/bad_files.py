@@ -179,7 +179,9 @@ def bad_files() -> Iterator[Bad]:
     yield Bad("picture.pdf", png, ("no_text",))
     yield Bad("really-a-pdf.txt", lambda: pdf(seed="txt "), ("ready",))
     yield Bad("really-a-docx.pdf", docx, ("ready",))
-    yield Bad("archive.zip", lambda: archive({"a.txt": b"hello"}), ("unsupported_type",))
+    yield Bad(
+        "archive.pdf", lambda: archive({"a.txt": b"hello"}), ("unsupported_type", "corrupt_file")
+    )
     yield Bad("archive.docx", lambda: archive({"b.txt": b"hello"}), ("unsupported_type",))
     yield Bad("cut-off.docx", lambda: docx()[:9000], ("corrupt_file",))
     yield Bad("no-xml.docx", lambda: _docx_with(b"\x00\x01 not xml"), ("corrupt_file", "no_text"))

@@ -223,6 +223,7 @@ READERS = {
     "apps/conversations/management/commands/ask.py": {"command"},
     "apps/conversations/around_shapes.py": "what readers have said of answers, which are read where they stand",
     "apps/conversations/closing.py": "makes the message",
+    "apps/conversations/services/support.py": "compares it again, and stores the marks",
     "apps/conversations/services/turns.py": "deletes it",
     "apps/conversations/services/titles.py": "names the conversation",
     "apps/datasets/services/collected.py": "makes a row of it, which a person reviews",

@@ -201,4 +201,4 @@ def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None
         labels={1: "Doc"},
     )
     assert block.html.count('class="nosrc"') == 1
-    assert "check number" in block.html
+    assert "number not in the source" in block.html

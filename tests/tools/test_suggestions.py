@@ -113,7 +113,7 @@ def test_program_asks_for_suggestions(cast: Cast, client: Client) -> None:
     client.defaults["HTTP_X_TENANT"] = cast.tenant.slug
     answer = client.get(address, {"question": "find an invoice", "limit": "1"})
     assert answer.status_code == 200, answer.content
-    (one,) = answer.json()["suggestions"]
+    (one,) = answer.json()["results"]
     assert one["name"] in ("invoice_find", "invoice_search")
     assert one["effect"] == "allow"
     assert (one["calls"], one["succeeded"]) == (0, 0)

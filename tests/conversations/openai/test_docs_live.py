@@ -66,8 +66,9 @@ def test_mcp_client_of_the_page_lists_tools(site: Site) -> None:
 def test_openai_client_of_the_page_gets_an_answer_with_citations(site: Site) -> None:
     code = block("docs/interop.md", "py", 2)
     said = run(code.replace("https://groundwork.example.org", site.url).replace("gw_...", site.key))
-    answer, citations = said.strip().split("\n")
+    answer, citations, marks = said.strip().split("\n")
     assert "[1]" in answer
+    assert marks == "[]"
     assert "lamps.txt" in citations
 
 

@@ -77,10 +77,12 @@ def isolated_entries(
 def packed_repositories(archive: Path, limits: SourceLimits) -> list[str]:
     """Return the ``.git`` folders in an archive, each with its slash, those nearest to the top first.
 
-    Raises:
-        SourceFailure: the archive is damaged, or has too many entries.
+    None of one that is damaged or has too many entries: the import of its files says so, and keeps what came before.
     """
-    found = _bases(archive, Budget(limits), "git")
+    try:
+        found = _bases(archive, Budget(limits), "git")
+    except SourceFailure:
+        return []
     return [base for base in found if base == ".git/" or base.endswith("/.git/")]
 
 

@@ -1383,10 +1383,10 @@ class Groundwork(Transport):
         * `native` - native * `langchain` - langchain. use_langchain: true is the same as system=langchain."""
         return cast("models.ToolExecution", self._call("POST", "/api/v1/tools/execute", query={"system": system, "use_langchain": use_langchain}, body=body or {}, idempotency_key=idempotency_key))
 
-    def tools_suggest(self, *, limit: int | None = None, question: str) -> models.ToolSuggestions:
+    def tools_suggest(self, *, limit: int | None = None, question: str) -> models.PaginatedToolSuggestionList:
         """Suggest tools that fit a question and that the caller may call, by words, meaning and how their calls
         went. question: What is to be done, in plain words."""
-        return cast("models.ToolSuggestions", self._call("GET", "/api/v1/tools/suggestions", query={"limit": limit, "question": question}))
+        return cast("models.PaginatedToolSuggestionList", self._call("GET", "/api/v1/tools/suggestions", query={"limit": limit, "question": question}))
 
     def trials_failure_tags(self, id: int, body: models.TagsInputRequest | None = None, *, idempotency_key: str | None = None) -> models.TagsOutput:
         """Give tags to a failing answer and take others from it; undone by the opposite."""

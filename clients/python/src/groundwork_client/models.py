@@ -2939,6 +2939,15 @@ class PaginatedToolSourceList(TypedDict):
 
 
 @final
+class PaginatedToolSuggestionList(TypedDict):
+    next: str | None
+    """Always null: this page has everything."""
+    previous: str | None
+    """Always null: this page has everything."""
+    results: list[ToolSuggestion]
+
+
+@final
 class PaginatedToolVersionList(TypedDict):
     next: NotRequired[str | None]
     previous: NotRequired[str | None]
@@ -4383,11 +4392,6 @@ class ToolSuggestion(TypedDict):
     """In the whole workspace, in the last 90 days."""
     succeeded: int
     """Of those calls."""
-
-
-@final
-class ToolSuggestions(TypedDict):
-    suggestions: list[ToolSuggestion]
 
 
 @final
