@@ -230,7 +230,7 @@ def test_document_fails_with_a_reason_when_it_is_a_scan(
     document = ingest(
         cast, collection, "scan.pdf", make_image_pdf(tmp_path / "scan.pdf", pages=1).read_bytes()
     )
-    document = attempt(attempt(document))  # its pictures were looked at, too, in the lane of scans
+    document = attempt(document)  # its pictures were looked at, too
     assert (document.status, document.error_code) == ("failed", "no_text")
     assert "found no text" in document.error_message
 

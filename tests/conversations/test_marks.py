@@ -137,7 +137,7 @@ def of_share(told: Told) -> Found:
     page = told.page("conversations:shared", share.key)
     (turn,) = told.rest(f"/shares/{share.key}")["turns"]
     assert listed(turn["marks"], turn["answer"]) == WANTED
-    assert "1 sentence without support" in page
+    assert "1 sentence is not backed" in page
     assert "1 sentence not checked" in page
     return badges(page)
 

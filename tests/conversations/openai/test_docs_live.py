@@ -68,7 +68,7 @@ def test_openai_client_of_the_page_gets_an_answer_with_citations(site: Site) -> 
     said = run(code.replace("https://groundwork.example.org", site.url).replace("gw_...", site.key))
     answer, citations, marks = said.strip().split("\n")
     assert "[1]" in answer
-    assert marks == "[]"
+    assert marks.startswith("[")
     assert "lamps.txt" in citations
 
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from apps.collections.ingestion.ocr.detection import LineFinder, line_crop
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, is_unspaced
+from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, box_of, is_unspaced
 
 PACKAGE = "rapidocr"
 DETECTOR = "PP-OCRv6_det_small.onnx"
@@ -73,7 +73,9 @@ class RapidEngine:
                 np.array([(width - x, height - y) for x, y in np.roll(box, 2, axis=0)])
                 for box in boxes
             ]
-        return Recognised(tuple(self._lines(boxes, crops)), turns, width, height)
+        lines = self._lines(boxes, crops)
+        kept = tuple(line for line in lines if not _is_shape(line, width * height))
+        return Recognised(kept, turns, width, height)
 
     def _is_upside_down(self, crops: list[Any]) -> bool:
         """Read some lines both ways round: the classifier that comes along is wrong about every third long line."""
@@ -123,6 +125,13 @@ class RapidEngine:
             return None
         corners = tuple((float(x), float(y)) for x, y in box)
         return Line(tuple(words), tuple(glue), float(sure.mean()), corners)
+
+
+def _is_shape(line: Line, area: int) -> bool:
+    """Tell whether a line is one character over a quarter of the picture: a drawing that the models take for one."""
+    left, top, right, bottom = box_of(line.corners)
+    is_one = sum(len(word.text) for word in line.words) == 1
+    return is_one and (right - left) * (bottom - top) > area / 4
 
 
 def _width(crop: Any) -> int:
