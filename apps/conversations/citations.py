@@ -28,44 +28,6 @@ _CONTEXT = 300
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+"
 )
-_WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
-_COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "has",
-        "have",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "not",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "their",
-        "this",
-        "to",
-        "was",
-        "were",
-        "which",
-        "will",
-        "with",
-        "you",
-        "your",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +248,6 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
     lead = len(inside) - len(inside.lstrip())
     if inside.strip():
         spans.append((start + lead, start + len(inside.rstrip())))
-
-
-def words_weighted(text: str) -> dict[str, float]:
-    """Return the words of a text that say something, in lower case, with their weight: more for those with a digit."""
-    words = (word.lower() for word in _WORD.findall(text))
-    return {
-        word: 1.0 if word.isalpha() or not any(map(str.isdigit, word)) else 3.0
-        for word in words
-        if word not in _COMMON and (len(word) > 1 or word.isdigit())
-    }
 
 
 def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
